@@ -1,0 +1,1 @@
+# idem_generate(TARGET t PROTOS a.proto … [IMPORT_DIRS d …])

@@ -1,0 +1,63 @@
+#ifndef IDEM_KEY_H
+#define IDEM_KEY_H
+
+#include <idem/clock.h>
+#include <idem/interceptor.h>
+#include <idem/method.h>
+#include <idem/outcome.h>
+
+/* Idempotency keys: text of 1 to 255 bytes of 0x21..0x7E (semantics.md 3.11).
+ *
+ * A minted key carries its time: "idk_", 32 hex digits of a UUIDv7, "_", its
+ * window in seconds, "_", 8 hex digits of a CRC-32C over all before. Any other
+ * key is opaque. */
+
+struct idem_key {
+    bool minted;
+    int64_t minted_ms;      /* wall clock of the minting; 0 for an opaque key */
+    int64_t window_ms;      /* 0 for an opaque key */
+    struct idem_bytes text; /* a view of what was parsed */
+};
+
+IDEM_BEGIN_DECLS
+
+/* Make a key. text receives at most IDEM_KEY_MAX + 1 bytes, NUL-terminated. */
+IDEM_API void idem_key_mint(char *text, const struct idem_clock *clock,
+                            int64_t window_ms);
+
+/**
+ * Read a key.
+ *
+ * @retval IDEM_OK
+ * @retval IDEM_INVALID_ARGUMENT  reason KEY_EMPTY, KEY_TOO_LONG, KEY_CHARSET,
+ * or KEY_FORMAT: begins like a minted key and is none
+ */
+IDEM_API enum idem_status idem_key_parse(struct idem_key *key,
+                                         struct idem_bytes text,
+                                         struct idem_error *err)
+    IDEM_MUST_CHECK;
+
+/* The key of the call that a handler makes elsewhere: the same for the same
+ * parent and step name, whoever computes it. */
+IDEM_API void idem_key_derive(char *text, const char *parent, const char *step);
+
+/**
+ * Write the key that the method's fields make: a digest of paths and values,
+ * each length-prefixed, the same on client and server.
+ *
+ * @retval IDEM_INVALID_ARGUMENT  KEY_MISSING: a message on the path, or the
+ *                                field, is not set; names it
+ */
+IDEM_API enum idem_status
+idem_key_from_fields(char *text, const struct idem_method *method,
+                     const struct ProtobufCMessage *request,
+                     struct idem_error *err) IDEM_MUST_CHECK;
+
+/* The client's interceptor: puts a key on every call of a method that wants
+ * one, once, above retry. A key that the caller gave wins: it may be repeating
+ * a call from before a restart. Standard in a channel. NULL: out of memory. */
+IDEM_API struct idem_interceptor *idem_key_interceptor_new(void);
+
+IDEM_END_DECLS
+
+#endif

@@ -1,0 +1,45 @@
+#ifndef IDEM_POSTGRES_H
+#define IDEM_POSTGRES_H
+
+#include <idem/store.h>
+
+/* The authority of production: PostgreSQL 14 or later, the primary. */
+struct idem_postgres_options {
+    const char *conninfo; /* libpq's; several hosts allowed: the primary is
+                           * taken. NULL: the environment's PG* */
+    unsigned connections; /* 0: 8 */
+    int64_t statement_timeout_ms;   /* cap of every statement; 0: 10,000 */
+    int64_t idle_in_transaction_ms; /* a frozen owner loses its transaction;
+                                     * 0: 10,000 */
+    int64_t connect_timeout_ms;     /* 0: 5,000 */
+    unsigned days_ahead;            /* partitions made ahead; 0: 2 */
+    int64_t maintain_every_ms;      /* 0: 60,000; -1: never by itself */
+    const struct idem_clock *clock; /* NULL: the system's */
+};
+
+IDEM_BEGIN_DECLS
+
+/* Does not wait for the database: while it is away, operations answer FAILED
+ * with UNAVAILABLE. When it is there and its schema is older or newer than this
+ * library needs, that is an error here, and FAILED with FAILED_PRECONDITION
+ * later.
+ *
+ * @retval IDEM_INVALID_ARGUMENT     conninfo, with libpq's words
+ * @retval IDEM_FAILED_PRECONDITION  run `idemctl migrate`: says both versions
+ */
+IDEM_API enum idem_status
+idem_postgres_open(struct idem_store **store,
+                   const struct idem_postgres_options *options,
+                   struct idem_error *err) IDEM_MUST_CHECK;
+
+/* Apply the numbered migrations that the database lacks, in one transaction
+ * each, under a lock; make the partitions. Writes how many to *applied when not
+ * NULL. What `idemctl migrate` runs. */
+IDEM_API enum idem_status idem_postgres_migrate(const char *conninfo,
+                                                unsigned *applied,
+                                                struct idem_error *err)
+    IDEM_MUST_CHECK;
+
+IDEM_END_DECLS
+
+#endif

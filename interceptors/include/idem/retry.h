@@ -1,0 +1,20 @@
+#ifndef IDEM_RETRY_H
+#define IDEM_RETRY_H
+
+#include <idem/interceptor.h>
+
+IDEM_BEGIN_DECLS
+
+/* The client's interceptor that repeats a failed call under the same key, by
+ * the method's retry policy (gRFC A6; client.md 2.4):
+ *   not sent            again until the deadline, backing off
+ *   refused             once at once, then by the policy
+ *   in doubt            by the policy, only with a key or a declared
+ * idempotence answered            when the code is in the policy and the answer
+ * not final A pause that would miss the deadline ends the call at once with the
+ * last attempt's status. Standard in a channel. NULL: out of memory. */
+IDEM_API struct idem_interceptor *idem_retry_new(void);
+
+IDEM_END_DECLS
+
+#endif

@@ -1,0 +1,74 @@
+#ifndef IDEM_SHIELD_H
+#define IDEM_SHIELD_H
+
+#include <idem/store.h>
+
+/* The shield in front of the authority: Redis answers repeats of recorded
+ * calls. It may only say no (semantics.md 4.5): replay a verified answer, or
+ * nothing. Absent, slow, stale, lying: only latency changes. */
+struct idem_shield;
+
+struct idem_redis_options {
+    const char *url;   /* "redis://127.0.0.1:6379/0" or "unix:///run/r.sock" */
+    int64_t budget_ms; /* a look may take; 0: 5. Over it: as absent */
+    int64_t entry_ttl_ms; /* of an entry; 0: 3,600,000. At most the window */
+    unsigned breaker_failures; /* in a row until Redis is left alone; 0: 5 */
+    int64_t breaker_ms;        /* … for this long; 0: 1,000 */
+    size_t max_entry;          /* larger answers are not cached; 0: 8 KiB */
+    struct idem_bytes secret;  /* signs entries; at least 16 bytes; copied */
+    const char *epoch; /* which authority the answers are of; copied. NULL:
+                        * whatever the authority says of itself */
+    const struct idem_clock *clock; /* NULL: the system's */
+};
+
+struct idem_shield_counts {
+    uint64_t looks, hits, misses;
+    uint64_t rejected; /* entries that did not verify */
+    uint64_t failed;   /* errors and time-outs */
+    uint64_t fills;
+};
+
+/* One look; lives until done. */
+struct idem_shield_look {
+    const struct idem_record_id *id;
+    const struct idem_fingerprint *fingerprint;
+    struct idem_arena *arena;
+    enum idem_verdict verdict; /* DONE, REUSED, or ABSENT: ask the store */
+    struct idem_answer answer;
+    void (*done)(struct idem_shield_look *look); /* exactly once, within the
+                                                  * budget, on any thread but
+                                                  * never inside look */
+    struct idem_shield_look *next;               /* the shield's */
+    int64_t expires_ns;                          /* the shield's */
+};
+
+IDEM_BEGIN_DECLS
+
+/* Does not wait for Redis; connects and re-connects in the background. */
+IDEM_API enum idem_status
+idem_redis_new(struct idem_shield **out,
+               const struct idem_redis_options *options, struct idem_error *err)
+    IDEM_MUST_CHECK;
+
+IDEM_API void idem_shield_look(struct idem_shield *shield,
+                               struct idem_shield_look *look);
+
+/* Cache an answer that the authority has recorded. Fire and forget; copies. */
+IDEM_API void idem_shield_fill(struct idem_shield *shield,
+                               const struct idem_record_id *id,
+                               const struct idem_fingerprint *fingerprint,
+                               const struct idem_answer *answer);
+
+/* The authority's epoch changed (or is not known: ""): older entries do not
+ * verify any more. */
+IDEM_API void idem_shield_set_epoch(struct idem_shield *shield,
+                                    const char *epoch);
+
+IDEM_API void idem_shield_counts(const struct idem_shield *shield,
+                                 struct idem_shield_counts *counts);
+
+IDEM_API void idem_shield_free(struct idem_shield *shield);
+
+IDEM_END_DECLS
+
+#endif

@@ -1,0 +1,175 @@
+#ifndef IDEM_STORE_H
+#define IDEM_STORE_H
+
+#include <idem/arena.h>
+#include <idem/clock.h>
+#include <idem/fingerprint.h>
+#include <idem/key.h>
+#include <idem/status.h>
+
+/* The authority that decides whether a call may run: one record a key.
+ *
+ * The life of a record (semantics.md 4.2); each arrow is one conditional
+ * statement:
+ *
+ *              claim     complete   release   expire*        abandon
+ *   ABSENT     RUNNING   DONE(tx)   -         -              ABANDONED
+ *   RUNNING    (lease)   DONE       RELEASED  RUNNING, DOUBT ABANDONED**
+ *   RELEASED   RUNNING   -          -         -              ABANDONED
+ *   DOUBT      -         DONE***    RELEASED***              -
+ *   DONE       -         -          -         -              -
+ *   ABANDONED  -         -          -         -              -
+ *
+ *   *   the lease is over and another call claims: what after_crash says
+ *   **  only when the lease is over
+ *   *** by the token's owner, or by resolve
+ *
+ * DONE and ABANDONED are written once. A record never goes back to ABSENT: it
+ * goes with its partition, and then its key is refused. */
+
+struct idem_store;
+struct idem_tx;
+
+/* Who the key belongs to: SHA-256 of the length-prefixed parts ("idem1",
+ * tenant, scope, key), so that no two of them can run into one another. */
+struct idem_record_id {
+    uint8_t digest[32];
+    struct idem_key key; /* its text outlives the ticket */
+    struct idem_bytes tenant;
+    const char *scope;
+};
+
+/* The answer that is recorded and replayed, byte for byte. */
+struct idem_answer {
+    enum idem_status status;
+    struct idem_bytes message;  /* text */
+    struct idem_bytes reason;   /* text */
+    struct idem_bytes reply;    /* protobuf; empty unless status is OK */
+    struct idem_bytes trailers; /* encoded metadata, as in EndHeader */
+    int64_t first_at_ms;        /* wall clock of the authority */
+};
+
+/* What the store says of a claim, a completion, a release or a look. */
+enum idem_verdict {
+    IDEM_VERDICT_FAILED,  /* the store did not do it and nothing changed: error
+                           * says why. The call may be tried again */
+    IDEM_VERDICT_MINE,    /* claim: run it. complete, release: it is written */
+    IDEM_VERDICT_DONE,    /* answer holds the recorded answer */
+    IDEM_VERDICT_RUNNING, /* somebody else runs it; wait_ms says how long its
+                           * lease lasts at most; 0: unknown */
+    IDEM_VERDICT_REUSED,  /* the key is recorded for another request */
+    IDEM_VERDICT_EXPIRED, /* no partition takes this key, or its window ended */
+    IDEM_VERDICT_DOUBT,   /* a crash left it in doubt, HOLD */
+    IDEM_VERDICT_ABANDONED, /* never ran and never will */
+    IDEM_VERDICT_ABSENT,    /* look: never seen */
+    IDEM_VERDICT_FENCED,  /* complete, release, renew: not the owner any more */
+    IDEM_VERDICT_UNKNOWN, /* complete: the connection was lost with the commit
+                           * under way. Claim again: that is the barrier */
+    IDEM_VERDICT_CONFLICT, /* complete: rolled back by a serialization failure
+                            * or deadlock. Claim and run again */
+};
+
+/* One call's business with the store, from claim to completion. The owner
+ * fills the first part; it lives until its last done. One operation at a time,
+ * but for renew. */
+struct idem_ticket {
+    struct idem_record_id id;
+    struct idem_fingerprint fingerprint;
+    enum idem_mode mode;               /* TRANSACTION or LEASED */
+    enum idem_after_crash after_crash; /* LEASED */
+    int64_t lease_ms;                  /* LEASED */
+    int64_t deadline_ns;               /* monotonic; INT64_MAX: none */
+    bool repeat;              /* attempt > 1: a record is likely, look first */
+    struct idem_arena *arena; /* what the store returns lives here */
+
+    enum idem_verdict verdict;
+    struct idem_error error;          /* FAILED */
+    struct idem_answer answer;        /* DONE; in: complete */
+    struct idem_fingerprint recorded; /* REUSED: the first request's … */
+    int64_t first_at_ms;              /* … and when it came */
+    int64_t token;                    /* MINE: the fencing token */
+    unsigned executions;              /* MINE: this one included */
+    int64_t wait_ms;
+    struct idem_tx *tx; /* MINE in mode TRANSACTION; the
+                         * store's, until complete or release
+                         * has answered */
+
+    /* Once per operation, on a thread of the store, never inside the call of
+     * the operation. Must not block. */
+    void (*done)(struct idem_ticket *ticket);
+
+    struct idem_ticket *next; /* the store's, while an operation is under way */
+    unsigned char op;         /* the store's */
+};
+
+struct idem_store_ops {
+    const char *name; /* "sqlite", "postgres" */
+
+    /* All of these return at once and answer by ticket->done. */
+
+    /* May this call run? In mode TRANSACTION, MINE comes with an open
+     * transaction in which the handler writes and which nobody waits for: a
+     * rival gets RUNNING. Verdicts: FAILED MINE DONE RUNNING REUSED EXPIRED
+     * DOUBT ABANDONED. */
+    void (*claim)(struct idem_store *store, struct idem_ticket *ticket);
+
+    /* Record ticket->answer. In mode TRANSACTION with status OK: record and
+     * commit what the handler wrote; with an error: undo what it wrote, record,
+     * commit. Verdicts: MINE FENCED FAILED UNKNOWN CONFLICT; DONE when a rival
+     * recorded first (TRANSACTION; ours is rolled back). */
+    void (*complete)(struct idem_store *store, struct idem_ticket *ticket);
+
+    /* Give the key back: the call may be tried again. TRANSACTION: roll back.
+     * Verdicts: MINE FENCED FAILED. */
+    void (*release)(struct idem_store *store, struct idem_ticket *ticket);
+
+    /* LEASED: the outcome is not known; HOLD it as in doubt. Verdicts: MINE
+     * FENCED FAILED. */
+    void (*doubt)(struct idem_store *store, struct idem_ticket *ticket);
+
+    /* LEASED: extend the lease by lease_ms from now. The ticket is one of its
+     * own (id, token, lease_ms, mode). Verdicts: MINE FENCED FAILED. */
+    void (*renew)(struct idem_store *store, struct idem_ticket *ticket);
+
+    /* What became of the key? Changes nothing. Verdicts: FAILED ABSENT DONE
+     * RUNNING REUSED EXPIRED DOUBT ABANDONED. */
+    void (*look)(struct idem_store *store, struct idem_ticket *ticket);
+
+    /* Make sure that the key never runs, if it has not. Verdicts: FAILED DONE
+     * RUNNING EXPIRED DOUBT ABANDONED. */
+    void (*abandon)(struct idem_store *store, struct idem_ticket *ticket);
+
+    /* The rest blocks. */
+
+    /* A read-only transaction for a handler of mode NONE. NULL and err when the
+     * store is away. Ended with end_read. From any thread. */
+    struct idem_tx *(*begin_read)(struct idem_store *store, int64_t deadline_ns,
+                                  struct idem_error *err);
+    void (*end_read)(struct idem_store *store, struct idem_tx *tx);
+
+    /* Make the partitions of today and the days ahead, drop those whose last
+     * key's window is over, reap opaque keys in bounded batches. Any server may
+     * run it at any time; a leader is chosen inside. */
+    enum idem_status (*maintain)(struct idem_store *store,
+                                 struct idem_error *err);
+
+    /* When no operation is under way. */
+    void (*free)(struct idem_store *store);
+};
+
+/* Embed as the first member. */
+struct idem_store {
+    const struct idem_store_ops *ops;
+};
+
+IDEM_BEGIN_DECLS
+
+/* Fill the digest from tenant, scope and the key's text. */
+IDEM_API void idem_record_id_digest(struct idem_record_id *id);
+
+/* NULL is fine. */
+IDEM_API void idem_store_free(struct idem_store *store);
+
+IDEM_END_DECLS
+
+#endif

@@ -1,0 +1,98 @@
+#ifndef IDEM_CALL_H
+#define IDEM_CALL_H
+
+#include <idem/arena.h>
+#include <idem/clock.h>
+#include <idem/interceptor.h>
+#include <idem/metadata.h>
+#include <idem/method.h>
+#include <idem/outcome.h>
+#include <idem/timer.h>
+
+/* A call as interceptors see it, on the client and on the server alike. It
+ * belongs to one thread at a time: the one whose hook runs, or the holder after
+ * IDEM_WAIT. Only idem_call_interrupt is for any thread.
+ *
+ * In the request direction the request fields are filled and may be changed;
+ * in the reply direction outcome, reply and trailers are. */
+struct idem_call {
+    const struct idem_method *method;
+    const struct idem_clock *clock;
+    struct idem_timers *timers;
+    struct idem_arena *arena; /* lives as long as the call */
+
+    struct idem_bytes key;    /* empty: none. Lives in the arena */
+    unsigned attempt;         /* 1 for the first; what the wire says */
+    int64_t deadline_ns;      /* monotonic; INT64_MAX: none */
+    struct idem_bytes tenant; /* the authenticated identity; empty: none */
+    struct idem_metadata metadata;
+    struct idem_bytes request; /* serialized; one buffer for all attempts */
+    const struct ProtobufCMessage *message; /* unpacked request; the server's
+                                             * validate fills it */
+    struct idem_context *context;           /* server: what the handler gets */
+
+    struct idem_outcome outcome;
+    struct idem_metadata trailers;
+    struct idem_bytes reply; /* serialized; set when outcome.status is OK */
+};
+
+/* Somebody who keeps a call after IDEM_WAIT and can give it back early. */
+struct idem_holder {
+    /* Take the call out of whatever it waits in. True: it is out, the holder
+     * will not resume it. False: too late, the holder is about to resume it.
+     * Runs on any thread with the call's own lock held: take only the holder's
+     * lock, call nothing of the call. */
+    bool (*withdraw)(struct idem_call *call, void *holder);
+};
+
+IDEM_BEGIN_DECLS
+
+/* Move the call along its chain from where it waits, as if the hook that
+ * returned IDEM_WAIT had now answered with step. From any thread, once for each
+ * IDEM_WAIT, without a lock held. The call may be gone afterwards. */
+IDEM_API void idem_call_resume(struct idem_call *call, enum idem_step step);
+
+/**
+ * Say who keeps the call, just before it is put where another thread can find
+ * it. A holder of NULL cannot give the call back before it is done.
+ *
+ * @retval true   the caller keeps the call and then returns IDEM_WAIT
+ * @retval false  the call is interrupted already: the outcome is set, return
+ *                IDEM_ANSWER (request side) or IDEM_NEXT (reply side)
+ */
+IDEM_API bool idem_call_keep(struct idem_call *call,
+                             const struct idem_holder *holder, void *with)
+    IDEM_MUST_CHECK;
+
+/**
+ * Keep the call for delay_ns and then resume it with step. Return IDEM_WAIT
+ * when it says true, as above when false. Interruption ends the wait.
+ */
+IDEM_API bool idem_call_sleep(struct idem_call *call, int64_t delay_ns,
+                              enum idem_step step) IDEM_MUST_CHECK;
+
+/* What an interceptor keeps with a call: NULL until set. Freed by nobody but
+ * the interceptor's forget hook; memory of the arena needs none. */
+IDEM_API void *idem_call_state(const struct idem_call *call,
+                               const struct idem_interceptor *self);
+IDEM_API void idem_call_set_state(struct idem_call *call,
+                                  const struct idem_interceptor *self,
+                                  void *state);
+
+/**
+ * Write the outcome of a call that is turned away or failed: the one way for an
+ * interceptor to refuse. Clears the reply; the reason may be NULL.
+ */
+IDEM_API void idem_call_fail(struct idem_call *call, enum idem_status status,
+                             enum idem_effect effect, const char *reason,
+                             const char *format, ...) IDEM_PRINTF(5, 6);
+
+/* Nanoseconds until the deadline; INT64_MAX without one; 0 when it is over. */
+IDEM_API int64_t idem_call_remaining_ns(const struct idem_call *call);
+
+/* The caller gave up, the peer is gone or the deadline is over. Advisory. */
+IDEM_API bool idem_call_interrupted(const struct idem_call *call);
+
+IDEM_END_DECLS
+
+#endif

@@ -1,0 +1,118 @@
+#ifndef IDEM_CHANNEL_H
+#define IDEM_CHANNEL_H
+
+#include <idem/clock.h>
+#include <idem/interceptor.h>
+#include <idem/method.h>
+#include <idem/outcome.h>
+
+/* The client's end: one channel, one server address, many calls from many
+ * threads at once. Generated stubs call through it. */
+struct idem_channel;
+struct idem_call;
+
+/* All zero is all defaults. */
+struct idem_channel_options {
+    int64_t timeout_ms;         /* of a call that states none; 0: the method's,
+                                 * and 10,000 when that is 0 too */
+    int64_t connect_backoff_ms; /* first pause; 0: 100; doubles, +-20 % */
+    int64_t connect_backoff_max_ms; /* 0: 10,000 */
+    size_t max_message;             /* bytes each way; 0: 4 MiB */
+    size_t max_buffered; /* bytes of requests that wait or fly; 0: 64 MiB */
+    const struct idem_clock *clock; /* NULL: the system's. Must outlive it */
+};
+
+struct idem_call_options {
+    int64_t timeout_ms;  /* of the whole call; 0: the channel's */
+    const char *key;     /* NULL: as the method says (minted, or from fields) */
+    bool wait_for_ready; /* false: fail at once while the server is away */
+    const struct idem_call_metadata *metadata; /* NULL or an array … */
+    size_t n_metadata;                         /* … of this many; copied */
+    void *user; /* idem_call_user() gives it back to the callback */
+};
+
+struct idem_call_metadata {
+    const char *name;
+    struct idem_bytes value;
+};
+
+IDEM_BEGIN_DECLS
+
+/**
+ * Make a channel without interceptors; idem_client_open (standard.h) makes one
+ * with those that a client wants. It connects in the background; a call that
+ * comes first waits for the first attempt to connect.
+ *
+ * @param target  "tcp://127.0.0.1:7070", "ipc:///run/pay.sock" or "inproc://x"
+ *
+ * @retval IDEM_OK
+ * @retval IDEM_INVALID_ARGUMENT  the target or an option, named
+ */
+IDEM_API enum idem_status
+idem_channel_new(struct idem_channel **channel, const char *target,
+                 const struct idem_channel_options *options,
+                 struct idem_error *err) IDEM_MUST_CHECK;
+
+/* End all calls with CANCELLED, then free. Waits for callbacks that run; not
+ * from inside a callback. NULL is fine. */
+IDEM_API void idem_channel_close(struct idem_channel *channel);
+
+/**
+ * Add an interceptor before the first call; the channel owns it from here, also
+ * on failure.
+ *
+ * @retval IDEM_FAILED_PRECONDITION  a call was made already
+ * @retval IDEM_RESOURCE_EXHAUSTED   the chain is full
+ */
+IDEM_API enum idem_status idem_channel_add(struct idem_channel *channel,
+                                           struct idem_interceptor *interceptor,
+                                           struct idem_error *err)
+    IDEM_MUST_CHECK;
+
+/* The chain, outermost first: "deadline > key > retry". Static per channel. */
+IDEM_API const char *idem_channel_chain(struct idem_channel *channel);
+
+/* Generated stubs call these two. ------------------------------------------ */
+
+typedef void idem_call_done_fn(struct idem_call *call,
+                               const struct idem_outcome *outcome,
+                               struct idem_bytes reply, void *generated);
+
+/**
+ * Call and wait. On OK *reply is unpacked on the heap: free it with the
+ * generated free function. outcome may be NULL. options may be NULL.
+ */
+IDEM_API enum idem_status idem_channel_call(
+    struct idem_channel *channel, const struct idem_method *method,
+    const struct ProtobufCMessage *request, struct ProtobufCMessage **reply,
+    const struct idem_call_options *options, struct idem_outcome *outcome);
+
+/**
+ * Start a call. done runs exactly once, on a thread of the library, without a
+ * lock held and never inside this function.
+ *
+ * @return a handle that the caller gives back with idem_call_release, also
+ *         after done has run
+ */
+IDEM_API struct idem_call *
+idem_channel_start(struct idem_channel *channel,
+                   const struct idem_method *method,
+                   const struct ProtobufCMessage *request,
+                   const struct idem_call_options *options,
+                   idem_call_done_fn *done, void *generated);
+
+/* Handles of started calls. ------------------------------------------------ */
+
+/* Give the call up: it ends with CANCELLED unless it is over already. Whether
+ * it took effect is in the outcome. From any thread, any number of times. */
+IDEM_API void idem_call_cancel(struct idem_call *call);
+
+/* The user pointer of the call's options. */
+IDEM_API void *idem_call_user(const struct idem_call *call);
+
+/* Drop the handle; the call goes on. NULL is fine. */
+IDEM_API void idem_call_release(struct idem_call *call);
+
+IDEM_END_DECLS
+
+#endif

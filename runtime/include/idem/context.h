@@ -1,0 +1,72 @@
+#ifndef IDEM_CONTEXT_H
+#define IDEM_CONTEXT_H
+
+#include <idem/arena.h>
+#include <idem/metadata.h>
+#include <idem/outcome.h>
+
+/* What a handler knows of the call that it answers. Valid until the handler
+ * returns; one thread at a time. */
+struct idem_context;
+
+IDEM_BEGIN_DECLS
+
+/* What was given to the service's register function. */
+IDEM_API void *idem_context_user(const struct idem_context *context);
+
+/**
+ * Say why the call fails, and hand the status back:
+ * `return idem_context_fail(context, IDEM_NOT_FOUND, "no account %s", id);`
+ */
+IDEM_API enum idem_status idem_context_fail(struct idem_context *context,
+                                            enum idem_status status,
+                                            const char *format, ...)
+    IDEM_PRINTF(3, 4);
+
+/* As above from an error that a function of ours filled. */
+IDEM_API enum idem_status idem_context_fail_with(struct idem_context *context,
+                                                 const struct idem_error *err);
+
+/* Memory for the reply's strings and repeated fields: lives until the reply is
+ * sent. Never NULL: when memory is out the process stops. */
+IDEM_API void *idem_context_alloc(struct idem_context *context, size_t size);
+IDEM_API char *idem_context_printf(struct idem_context *context,
+                                   const char *format, ...) IDEM_PRINTF(2, 3);
+IDEM_API struct idem_arena *idem_context_arena(struct idem_context *context);
+
+/* The call's key; "" without one. Pass it on, or derive from it, when the
+ * effect is elsewhere, so that a re-run repeats the same key there. */
+IDEM_API const char *idem_context_key(const struct idem_context *context);
+
+/* 1 for the client's first attempt. */
+IDEM_API unsigned idem_context_attempt(const struct idem_context *context);
+
+/* The fencing token of a LEASED call: grows with each execution of the key. 0
+ * in other modes. */
+IDEM_API int64_t idem_context_fence(const struct idem_context *context);
+
+/* False when the lease was lost: the result will be thrown away. Local. */
+IDEM_API bool idem_context_owned(const struct idem_context *context);
+
+/* Milliseconds until the caller's deadline; INT64_MAX without one. */
+IDEM_API int64_t idem_context_remaining_ms(const struct idem_context *context);
+
+/* The caller gave up, or its deadline is over. The effect still counts. */
+IDEM_API bool idem_context_cancelled(const struct idem_context *context);
+
+/* The authenticated identity; empty without one. */
+IDEM_API struct idem_bytes
+idem_context_tenant(const struct idem_context *context);
+
+IDEM_API const struct idem_metadata *
+idem_context_metadata(const struct idem_context *context);
+
+/* What goes back beside the reply: as idem_metadata_add. */
+IDEM_API enum idem_status idem_context_add_trailer(struct idem_context *context,
+                                                   const char *name,
+                                                   const char *value,
+                                                   struct idem_error *err);
+
+IDEM_END_DECLS
+
+#endif

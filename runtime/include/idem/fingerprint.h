@@ -1,0 +1,33 @@
+#ifndef IDEM_FINGERPRINT_H
+#define IDEM_FINGERPRINT_H
+
+#include <idem/method.h>
+
+#define IDEM_FINGERPRINT_VERSION 1 /* of the canonical form */
+
+IDEM_BEGIN_DECLS
+
+/* What a request is, twice (semantics.md 3.4): the same logical request has
+ * the same raw hash when the same stub repeats it, and the same canonical hash
+ * when another runtime or version wrote it. */
+struct idem_fingerprint {
+    uint8_t raw[32];       /* SHA-256 of the bytes as received */
+    uint8_t canonical[32]; /* SHA-256 of the canonical form */
+    unsigned version;      /* of the canonical form */
+};
+
+/* Canonical: fields by number, map entries sorted, defaults left out, packed
+ * and unpacked alike, the method's ignored fields left out, unknown fields by
+ * number. */
+IDEM_API void idem_fingerprint_make(struct idem_fingerprint *fingerprint,
+                                    const struct idem_method *method,
+                                    struct idem_bytes bytes,
+                                    const struct ProtobufCMessage *request);
+
+/* Either hash is equal, the canonical one only in the same version. */
+IDEM_API bool idem_fingerprint_match(const struct idem_fingerprint *a,
+                                     const struct idem_fingerprint *b);
+
+IDEM_END_DECLS
+
+#endif

@@ -1,0 +1,71 @@
+#ifndef IDEM_INTERCEPTOR_H
+#define IDEM_INTERCEPTOR_H
+
+#include <idem/status.h>
+
+struct idem_call;
+struct idem_interceptor;
+
+/* What a hook answers: where the call goes next. */
+enum idem_step {
+    IDEM_NEXT,   /* on to the next interceptor in this direction */
+    IDEM_ANSWER, /* request side only: the answer is in the call, turn round */
+    IDEM_AGAIN, /* reply side only: send the request down once more from here */
+    IDEM_WAIT,  /* somebody keeps the call and will idem_call_resume() it */
+};
+
+/* Where in the chain an interceptor stands; the first is outermost. Within a
+ * band the first added is outermost, on both sides (gRPC's rule). */
+#define IDEM_BAND_LIST(X)                                                      \
+    X(OBSERVE, "observe")                                                      \
+    X(AUTH, "auth")                                                            \
+    X(DEADLINE, "deadline")                                                    \
+    X(LIMIT, "limit")                                                          \
+    X(VALIDATE, "validate")                                                    \
+    X(KEY, "key")     /* client; the server's once stands here too */          \
+    X(RETRY, "retry") /* client */                                             \
+    X(ATTEMPT, "attempt")
+
+enum idem_band {
+#define IDEM_BAND_ENUM(name, text) IDEM_BAND_##name,
+    IDEM_BAND_LIST(IDEM_BAND_ENUM)
+#undef IDEM_BAND_ENUM
+};
+
+/* A hook may resume the call on another thread before it has returned
+ * IDEM_WAIT, so it touches nothing of the call after it handed it over. */
+typedef enum idem_step idem_intercept_fn(struct idem_interceptor *self,
+                                         struct idem_call *call);
+
+struct idem_interceptor_ops {
+    const char *name;
+    enum idem_band band;
+
+    /* Optional. Once per attempt, before the endpoint. Must not block: return
+     * IDEM_WAIT and resume later. Many calls at once, on many threads. */
+    idem_intercept_fn *request;
+
+    /* Optional. Once per attempt whose request side went on from here with
+     * IDEM_NEXT, in reverse order; who answers does not see its own answer.
+     * Same rules. */
+    idem_intercept_fn *reply;
+
+    /* Optional. Once per call in which request or reply ran, when the call is
+     * over and about to be freed: drop what is kept in the call's state. */
+    void (*forget)(struct idem_interceptor *self, struct idem_call *call);
+
+    /* Optional. The channel or server begins to stop: calls that wait in this
+     * interceptor are let go on with UNAVAILABLE. May run on any thread. */
+    void (*stop)(struct idem_interceptor *self);
+
+    /* Required. Runs once, when no call is in the chain any more. */
+    void (*free)(struct idem_interceptor *self);
+};
+
+/* Embed as the first member. */
+struct idem_interceptor {
+    const struct idem_interceptor_ops *ops;
+    unsigned slot; /* the chain's: where its state is in each call */
+};
+
+#endif

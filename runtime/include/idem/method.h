@@ -1,0 +1,122 @@
+#ifndef IDEM_METHOD_H
+#define IDEM_METHOD_H
+
+#include <idem/status.h>
+
+/* What the generator writes about a method: const data, never freed. The names
+ * and defaults are those of idem/v1/options.proto, where each is explained. */
+
+struct ProtobufCMessage;
+struct ProtobufCMessageDescriptor;
+struct idem_context;
+
+enum idem_mode {
+    IDEM_MODE_NONE = 1,        /* no effect: a read */
+    IDEM_MODE_TRANSACTION = 2, /* effect and record commit together */
+    IDEM_MODE_LEASED = 3,      /* effect is outside the database */
+};
+
+enum idem_key_source {
+    IDEM_KEY_MINTED = 1, /* the client makes a key that carries its time */
+    IDEM_KEY_FIELDS = 2, /* the key is in the request */
+};
+
+enum idem_in_flight {
+    IDEM_IN_FLIGHT_WAIT = 1,   /* a duplicate waits for the first answer */
+    IDEM_IN_FLIGHT_REJECT = 2, /* a duplicate gets ABORTED at once */
+};
+
+enum idem_ask_redis {
+    IDEM_ASK_REDIS_REPEATS = 1, /* attempts after the first */
+    IDEM_ASK_REDIS_ALWAYS = 2,
+    IDEM_ASK_REDIS_NEVER = 3,
+};
+
+enum idem_after_crash {
+    IDEM_AFTER_CRASH_HOLD = 1,      /* in doubt until somebody resolves it */
+    IDEM_AFTER_CRASH_PROBE = 2,     /* the author's callback finds out */
+    IDEM_AFTER_CRASH_REEXECUTE = 3, /* downstream de-duplicates: run again */
+};
+
+enum idem_oversize {
+    IDEM_OVERSIZE_FAIL = 1,
+    IDEM_OVERSIZE_DIGEST = 2,
+    IDEM_OVERSIZE_REBUILD = 3,
+};
+
+enum idem_dispatch {
+    IDEM_DISPATCH_POOL = 1,   /* on a worker: the handler may block */
+    IDEM_DISPATCH_INLINE = 2, /* on the I/O thread: it never blocks */
+    IDEM_DISPATCH_ASYNC = 3,  /* it keeps the context and answers later */
+};
+
+/* gRPC's retryPolicy (gRFC A6). All zero: the method is not retried. */
+struct idem_retry_policy {
+    unsigned max_attempts; /* the first included */
+    int64_t initial_backoff_ms;
+    int64_t max_backoff_ms;
+    unsigned backoff_multiplier_milli; /* 1500 is 1.5 */
+    uint32_t retryable;                /* bit 1 << code */
+};
+
+/* A path to a scalar field that is part of the key: offsets into nested
+ * request structs, resolved by the generator. */
+struct idem_key_field {
+    const char *path;        /* "order.id" */
+    const unsigned *numbers; /* field numbers from the request inward */
+    unsigned depth;
+};
+
+/* A field that the fingerprint leaves out. */
+struct idem_ignored_field {
+    const struct ProtobufCMessageDescriptor *message;
+    unsigned number;
+};
+
+/* The generator's glue: call the author's handler with its own types. */
+typedef enum idem_status idem_invoke_fn(const void *handlers,
+                                        struct idem_context *context,
+                                        const struct ProtobufCMessage *request,
+                                        struct ProtobufCMessage *reply);
+
+struct idem_method {
+    const char *name;  /* "payments.v1.Payments/Charge": on the wire */
+    const char *scope; /* in the record's digest; the name unless aliased */
+    const struct ProtobufCMessageDescriptor *request;
+    const struct ProtobufCMessageDescriptor *reply;
+    idem_invoke_fn *invoke; /* UNIMPLEMENTED for an empty slot */
+
+    enum idem_mode mode;
+    enum idem_dispatch dispatch;
+    bool read_only;  /* idempotency_level = NO_SIDE_EFFECTS */
+    bool idempotent; /* idempotency_level = IDEMPOTENT */
+
+    enum idem_key_source key_source;
+    bool key_required;
+    const struct idem_key_field *key_fields;
+    unsigned n_key_fields;
+    const struct idem_ignored_field *ignored;
+    unsigned n_ignored;
+
+    int64_t window_ms;        /* how long a key is remembered */
+    int64_t timeout_ms;       /* default deadline of a call */
+    int64_t lease_ms;         /* LEASED */
+    int64_t max_execution_ms; /* LEASED: renewals end here */
+    uint32_t recorded;        /* bit 1 << code: recorded, else released */
+    enum idem_in_flight in_flight;
+    enum idem_ask_redis ask_redis;
+    enum idem_after_crash after_crash;
+    size_t max_reply; /* bytes of the largest stored reply */
+    enum idem_oversize oversize;
+    struct idem_retry_policy retry;
+};
+
+struct idem_service {
+    const char *name; /* "payments.v1.Payments" */
+    const struct idem_method *methods;
+    unsigned n_methods;
+    struct idem_bytes descriptors; /* a serialized FileDescriptorSet: the
+                                    * service's file and all that it imports */
+};
+
+#endif

@@ -1,0 +1,75 @@
+#ifndef CALL_H
+#define CALL_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "chain.h"
+
+#include <idem/call.h>
+
+/* A call's inside: its place in the chain, who keeps it, who may see it.
+ *
+ * Threads: the holder's, one at a time; interrupt and the references are for
+ * any. Lock order: the call's lock, then the holder's. */
+
+struct call;
+
+struct call_ops {
+    /* The bottom of the chain: put the request on the wire, or run the handler.
+     * Once per attempt. Same rules as a request hook: WAIT or ANSWER. */
+    enum idem_step (*send)(struct call *call);
+
+    /* Past the top: the outcome is there. Once. Then the walk drops its
+     * reference. */
+    void (*finish)(struct call *call);
+
+    /* The last reference is gone. The ops free what they embed the call in,
+     * after call_fini. */
+    void (*free)(struct call *call);
+};
+
+struct call {
+    struct idem_call base;
+    const struct call_ops *ops;
+    const struct chain *chain;
+    unsigned cursor; /* chain->count is the endpoint */
+    bool up;         /* on the reply side */
+    atomic_uint refs;
+
+    pthread_mutex_t lock;             /* guards the next four */
+    const struct idem_holder *holder; /* NULL: cannot be withdrawn */
+    void *with;
+    bool kept;
+    enum idem_status interrupt; /* IDEM_OK: none */
+
+    struct idem_timer deadline; /* holds a reference while it runs */
+    struct idem_timer nap;      /* idem_call_sleep's */
+    enum idem_step after_nap;
+    bool armed;
+
+    void *state[CHAIN_MAX];
+};
+
+/* Start with one reference, the walk's. base.clock, timers, method and
+ * deadline_ns are set by the caller before call_begin. */
+void call_init(struct call *call, const struct call_ops *ops,
+               const struct chain *chain, struct idem_arena *arena);
+
+/* Forget hooks, arena. */
+void call_fini(struct call *call);
+
+/* Arm the deadline and walk from the top on this thread. */
+void call_begin(struct call *call);
+
+/* End it from outside: the holder gives it back and it goes up with this status
+ * (CANCELLED, DEADLINE_EXCEEDED, UNAVAILABLE); or, when nobody can give it
+ * back, it is marked and the next keep fails. The effect is what the chain
+ * knows: NOT_SENT before the first send, else IN_DOUBT on a client, REFUSED on
+ * a server whose handler was not begun. First one wins. */
+void call_interrupt(struct call *call, enum idem_status status);
+
+void call_ref(struct call *call);
+void call_unref(struct call *call);
+
+#endif

@@ -1,0 +1,14 @@
+# Every third-party library, found once, under one name each.
+find_package(PkgConfig REQUIRED)
+find_package(Threads REQUIRED)
+find_package(OpenSSL 3 REQUIRED COMPONENTS Crypto)
+find_package(nng 1.5.2 REQUIRED)
+
+pkg_check_modules(cmocka REQUIRED IMPORTED_TARGET cmocka>=1.1.5)
+pkg_check_modules(protobuf-c REQUIRED IMPORTED_TARGET libprotobuf-c>=1.4.1)
+pkg_check_modules(hiredis REQUIRED IMPORTED_TARGET hiredis>=0.14)
+pkg_check_modules(libpq REQUIRED IMPORTED_TARGET libpq>=14)
+pkg_check_modules(sqlite3 REQUIRED IMPORTED_TARGET sqlite3>=3.35)
+
+find_program(PROTOC protoc REQUIRED)
+find_program(PROTOC_C protoc-c REQUIRED)
