@@ -4,8 +4,8 @@
 #include <idem/arena.h>
 #include <idem/status.h>
 
-#define IDEM_METADATA_MAX 8192 /* bytes of all names and values, 32 an entry   \
-                                */
+/* Bytes of all names and values, and 32 for each entry. */
+#define IDEM_METADATA_MAX 8192
 
 IDEM_BEGIN_DECLS
 

@@ -3,21 +3,31 @@
 
 /* The reasons that the library itself gives, in outcome.reason: text that
  * programs may compare, beside the status for which each stands. */
-#define IDEM_KEY_EMPTY "KEY_EMPTY"       /* INVALID_ARGUMENT */
-#define IDEM_KEY_TOO_LONG "KEY_TOO_LONG" /* INVALID_ARGUMENT: over 255 bytes   \
-                                          */
-#define IDEM_KEY_CHARSET "KEY_CHARSET"   /* INVALID_ARGUMENT: not 0x21..0x7E */
-#define IDEM_KEY_FORMAT "KEY_FORMAT" /* INVALID_ARGUMENT: a broken minted key  \
-                                      */
-#define IDEM_KEY_MISSING "KEY_MISSING" /* INVALID_ARGUMENT */
-#define IDEM_KEY_REUSED "KEY_REUSED"   /* INVALID_ARGUMENT: another request */
-#define IDEM_KEY_EXPIRED "KEY_EXPIRED" /* FAILED_PRECONDITION, final */
-#define IDEM_KEY_ABANDONED "KEY_ABANDONED" /* FAILED_PRECONDITION, final */
-#define IDEM_KEY_RUNNING                                                       \
-    "KEY_RUNNING" /* ABORTED: the first call still runs;                       \
-                   * repeating it costs no attempt */
-#define IDEM_KEY_IN_DOUBT "KEY_IN_DOUBT" /* ABORTED: a crash left it open */
-#define IDEM_STORE_AWAY "STORE_AWAY"     /* UNAVAILABLE: before the handler */
-#define IDEM_REPLY_TOO_LARGE "REPLY_TOO_LARGE" /* RESOURCE_EXHAUSTED */
+
+/* INVALID_ARGUMENT: the key breaks a rule (semantics.md 3.11). */
+#define IDEM_KEY_EMPTY "KEY_EMPTY"
+#define IDEM_KEY_TOO_LONG "KEY_TOO_LONG"
+#define IDEM_KEY_CHARSET "KEY_CHARSET"
+#define IDEM_KEY_FORMAT "KEY_FORMAT"
+#define IDEM_KEY_MISSING "KEY_MISSING"
+
+/* INVALID_ARGUMENT: the key is recorded for another request. */
+#define IDEM_KEY_REUSED "KEY_REUSED"
+
+/* FAILED_PRECONDITION, final: the key never runs again. */
+#define IDEM_KEY_EXPIRED "KEY_EXPIRED"
+#define IDEM_KEY_ABANDONED "KEY_ABANDONED"
+
+/* ABORTED: the first call still runs; repeating it costs no attempt. */
+#define IDEM_KEY_RUNNING "KEY_RUNNING"
+
+/* ABORTED: a crash left the key in doubt; see resolve. */
+#define IDEM_KEY_IN_DOUBT "KEY_IN_DOUBT"
+
+/* UNAVAILABLE: the authority cannot be asked; before the handler. */
+#define IDEM_STORE_AWAY "STORE_AWAY"
+
+/* RESOURCE_EXHAUSTED: the reply is over what the method stores. */
+#define IDEM_REPLY_TOO_LARGE "REPLY_TOO_LARGE"
 
 #endif
