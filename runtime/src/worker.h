@@ -1,7 +1,7 @@
 #ifndef WORKER_H
 #define WORKER_H
 
-#include <idem/clock.h>
+#include <idem/base.h>
 
 /* Threads that run handlers: one queue, first in first out, one job a pop, so
  * that nothing is trapped behind a handler that blocks. A further worker is
@@ -15,9 +15,10 @@ struct job {
     int64_t since_ns;             /* the pool's */
 };
 
-/* NULL: out of memory or threads. */
-struct workers *workers_new(const struct idem_clock *clock, unsigned threads,
-                            unsigned max_queued);
+/* NULL: out of memory or threads. Without a clock: the pool looks at the
+ * system's, since a fake one that stands still would leave jobs behind a
+ * handler that blocks. */
+struct workers *workers_new(unsigned threads, unsigned max_queued);
 
 /* False: the queue is full, or the pool stops. */
 bool workers_push(struct workers *workers, struct job *job) IDEM_MUST_CHECK;
@@ -25,9 +26,10 @@ bool workers_push(struct workers *workers, struct job *job) IDEM_MUST_CHECK;
 /* Take a job out that no worker has begun. False: too late. */
 bool workers_withdraw(struct workers *workers, struct job *job);
 
-/* Called by a worker's job before it blocks for long, and set by the server:
- * what a worker does when the queue is empty or before a job of another
- * connection, so that replies of a run of jobs leave in one write. */
+/* What a worker does after a job when the queue is empty, and between jobs
+ * whenever 100 us have passed since it did so last: replies of a run of jobs
+ * leave in one write, and none waits long behind a later job's handler. Called
+ * without a lock, on the worker. Set before the first push. */
 void workers_set_idle(struct workers *workers, void (*idle)(void *with),
                       void *with);
 

@@ -1,0 +1,157 @@
+#include "arena.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ALIGN _Alignof(max_align_t)
+#define SLAB_MAX 65536 /* slabs double up to here */
+
+struct slab {
+    struct slab *next;
+    max_align_t bytes[];
+};
+
+struct idem_arena {
+    uint8_t *at, *end; /* what is free in the newest slab */
+    size_t limit;      /* 0: none */
+    size_t taken;      /* bytes from the system */
+    size_t slab_size;  /* of the next one */
+    struct slab *slabs;
+    max_align_t first[];
+};
+
+static size_t
+aligned(size_t size)
+{
+    return (size + ALIGN - 1) & ~(ALIGN - 1);
+}
+
+static bool
+grow(struct idem_arena *arena, size_t size)
+{
+    size_t room = size > arena->slab_size ? size : arena->slab_size;
+    size_t whole = sizeof(struct slab) + room;
+
+    if (arena->limit && whole > arena->limit - arena->taken)
+        whole = sizeof(struct slab) + size; /* the last one may fit exactly */
+    if (arena->limit && whole > arena->limit - arena->taken)
+        return false;
+
+    struct slab *slab = malloc(whole);
+
+    if (!slab)
+        return false;
+    slab->next = arena->slabs;
+    arena->slabs = slab;
+    arena->taken += whole;
+    arena->at = (uint8_t *)slab->bytes;
+    arena->end = (uint8_t *)slab + whole;
+    if (arena->slab_size < SLAB_MAX)
+        arena->slab_size *= 2;
+    return true;
+}
+
+struct idem_arena *
+arena_new(size_t first, size_t limit)
+{
+    size_t room = aligned(first ? first : ALIGN);
+    size_t whole = sizeof(struct idem_arena) + room;
+
+    /* The first slab is there whatever the limit, so that what is left of the
+     * limit never goes below zero. */
+    if (limit && limit < whole)
+        limit = whole;
+
+    struct idem_arena *arena = malloc(whole);
+
+    if (!arena)
+        return NULL;
+    *arena = (struct idem_arena){
+        .at = (uint8_t *)arena->first,
+        .end = (uint8_t *)arena + whole,
+        .limit = limit,
+        .taken = whole,
+        .slab_size = room,
+    };
+    return arena;
+}
+
+void
+arena_free(struct idem_arena *arena)
+{
+    struct slab *slab = arena ? arena->slabs : NULL;
+
+    while (slab) {
+        struct slab *next = slab->next;
+
+        free(slab);
+        slab = next;
+    }
+    free(arena);
+}
+
+size_t
+arena_size(const struct idem_arena *arena)
+{
+    return arena->taken;
+}
+
+void *
+idem_arena_alloc(struct idem_arena *arena, size_t size)
+{
+    if (size > SIZE_MAX / 2)
+        return NULL;
+
+    size_t room = aligned(size ? size : 1);
+
+    if (room > (size_t)(arena->end - arena->at) && !grow(arena, room))
+        return NULL;
+
+    void *memory = arena->at;
+
+    arena->at += room;
+    return memory;
+}
+
+void *
+idem_arena_zalloc(struct idem_arena *arena, size_t size)
+{
+    void *memory = idem_arena_alloc(arena, size);
+
+    return memory ? memset(memory, 0, size) : NULL;
+}
+
+uint8_t *
+idem_arena_copy(struct idem_arena *arena, struct idem_bytes bytes)
+{
+    uint8_t *copy = NULL;
+
+    if (bytes.size < SIZE_MAX)
+        copy = idem_arena_alloc(arena, bytes.size + 1);
+    if (!copy)
+        return NULL;
+    if (bytes.size > 0)
+        memcpy(copy, bytes.data, bytes.size);
+    copy[bytes.size] = 0;
+    return copy;
+}
+
+char *
+idem_arena_printf(struct idem_arena *arena, const char *format, ...)
+{
+    va_list args, again;
+
+    va_start(args, format);
+    va_copy(again, args);
+
+    int size = vsnprintf(NULL, 0, format, args);
+    char *text = size < 0 ? NULL : idem_arena_alloc(arena, (size_t)size + 1);
+
+    if (text)
+        vsnprintf(text, (size_t)size + 1, format, again);
+    va_end(again);
+    va_end(args);
+    return text;
+}
