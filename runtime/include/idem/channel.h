@@ -74,13 +74,18 @@ IDEM_API const char *idem_channel_chain(struct idem_channel *channel);
 
 /* Generated stubs call these two. ------------------------------------------ */
 
+/* The glue between the library and an author's typed callback. The library
+ * unpacks the reply, which lives while this runs and is NULL unless the outcome
+ * is OK; author is what idem_channel_start was given, cast back by the glue. */
 typedef void idem_call_done_fn(struct idem_call *call,
+                               const struct ProtobufCMessage *reply,
                                const struct idem_outcome *outcome,
-                               struct idem_bytes reply, void *generated);
+                               void (*author)(void));
 
 /**
- * Call and wait. On OK *reply is unpacked on the heap: free it with the
- * generated free function. outcome may be NULL. options may be NULL.
+ * Call and wait. On OK *reply is unpacked on the heap with malloc: free it with
+ * the generated free function. reply, options and outcome may be NULL. *reply
+ * is written on OK only.
  */
 IDEM_API enum idem_status idem_channel_call(
     struct idem_channel *channel, const struct idem_method *method,
@@ -99,7 +104,7 @@ idem_channel_start(struct idem_channel *channel,
                    const struct idem_method *method,
                    const struct ProtobufCMessage *request,
                    const struct idem_call_options *options,
-                   idem_call_done_fn *done, void *generated);
+                   idem_call_done_fn *done, void (*author)(void));
 
 /* Handles of started calls. ------------------------------------------------ */
 
