@@ -14,15 +14,22 @@
  *
  *              claim     complete   release   expire*        abandon
  *   ABSENT     RUNNING   DONE(tx)   -         -              ABANDONED
- *   RUNNING    (lease)   DONE       RELEASED  RUNNING, DOUBT ABANDONED**
+ *   RUNNING    (lease)   DONE       RELEASED  RUNNING, DOUBT DOUBT**
  *   RELEASED   RUNNING   -          -         -              ABANDONED
  *   DOUBT      -         DONE***    RELEASED***              -
  *   DONE       -         -          -         -              -
  *   ABANDONED  -         -          -         -              -
  *
  *   *   the lease is over and another call claims: what after_crash says
- *   **  only when the lease is over
+ *   **  only when the lease is over. The handler may have begun (a claim is all
+ *       that says so until there are step marks), so it cannot be said that it
+ *       never ran; but from DOUBT it never runs again
  *   *** by the token's owner, or by resolve
+ *
+ * The lease is over: REEXECUTE runs it again; HOLD makes it DOUBT, because the
+ * claim is all that tells that its handler was begun: whoever claims and then
+ * does not begin releases. PROBE is as HOLD until there are probes. A window
+ * that is over begins nothing: EXPIRED instead of RUNNING.
  *
  * DONE and ABANDONED are written once. A record never goes back to ABSENT: it
  * goes with its partition, and then its key is refused. */
@@ -74,12 +81,16 @@ enum idem_verdict {
  * but for renew. */
 struct idem_ticket {
     struct idem_record_id id;
-    struct idem_fingerprint fingerprint;
-    enum idem_mode mode;               /* TRANSACTION or LEASED */
-    enum idem_after_crash after_crash; /* LEASED */
-    int64_t lease_ms;                  /* LEASED */
-    int64_t deadline_ns;               /* monotonic; INT64_MAX: none */
-    bool repeat;              /* attempt > 1: a record is likely, look first */
+    struct idem_fingerprint fingerprint; /* look, abandon: version 0 is not
+                                          * compared */
+    enum idem_mode mode;                 /* TRANSACTION or LEASED */
+    enum idem_after_crash after_crash;   /* LEASED */
+    int64_t lease_ms;                    /* LEASED; over 0 */
+    int64_t window_ms;   /* opaque key: how long its answer is kept; 0: 24 h.
+                          * Afterwards DONE with ANSWER_DROPPED, for 400 days */
+    int64_t deadline_ns; /* monotonic; INT64_MAX: none. A claim that the store
+                          * has not begun by then: FAILED, DEADLINE_EXCEEDED */
+    bool repeat;         /* attempt > 1: a record is likely, look first */
     struct idem_arena *arena; /* what the store returns lives here */
 
     enum idem_verdict verdict;
@@ -116,11 +127,15 @@ struct idem_store_ops {
     /* Record ticket->answer. In mode TRANSACTION with status OK: record and
      * commit what the handler wrote; with an error: undo what it wrote, record,
      * commit. Verdicts: MINE FENCED FAILED UNKNOWN CONFLICT; DONE when a rival
-     * recorded first (TRANSACTION; ours is rolled back). */
+     * recorded first (TRANSACTION; ours is rolled back). Also in TRANSACTION:
+     * FAILED with INTERNAL when a statement had failed and the handler said OK
+     * (B074): all of it is rolled back, nothing is recorded. DOUBT when the
+     * handler ended the transaction by itself: its effect may stand, so the
+     * record says DOUBT from here. */
     void (*complete)(struct idem_store *store, struct idem_ticket *ticket);
 
     /* Give the key back: the call may be tried again. TRANSACTION: roll back.
-     * Verdicts: MINE FENCED FAILED. */
+     * Verdicts: MINE FENCED FAILED; DOUBT as in complete. */
     void (*release)(struct idem_store *store, struct idem_ticket *ticket);
 
     /* LEASED: the outcome is not known; HOLD it as in doubt. Verdicts: MINE
@@ -136,14 +151,17 @@ struct idem_store_ops {
     void (*look)(struct idem_store *store, struct idem_ticket *ticket);
 
     /* Make sure that the key never runs, if it has not. Verdicts: FAILED DONE
-     * RUNNING EXPIRED DOUBT ABANDONED. */
+     * RUNNING EXPIRED DOUBT ABANDONED. Does not compare fingerprints: whoever
+     * abandons has the key alone. */
     void (*abandon)(struct idem_store *store, struct idem_ticket *ticket);
 
     /* The rest blocks. */
 
-    /* A read-only transaction for a handler of mode NONE. NULL and err when the
-     * store is away. Ended with end_read. From any thread. */
-    struct idem_tx *(*begin_read)(struct idem_store *store, int64_t deadline_ns,
+    /* A read-only transaction for a handler of mode NONE, whose rows live in
+     * the arena. NULL and err when the store is away. Ended with end_read. From
+     * any thread. */
+    struct idem_tx *(*begin_read)(struct idem_store *store,
+                                  struct idem_arena *arena, int64_t deadline_ns,
                                   struct idem_error *err);
     void (*end_read)(struct idem_store *store, struct idem_tx *tx);
 

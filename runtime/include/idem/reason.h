@@ -24,6 +24,9 @@
 /* ABORTED: a crash left the key in doubt; see resolve. */
 #define IDEM_KEY_IN_DOUBT "KEY_IN_DOUBT"
 
+/* ALREADY_EXISTS: done, but its answer is not kept any more. */
+#define IDEM_ANSWER_DROPPED "ANSWER_DROPPED"
+
 /* UNAVAILABLE: the authority cannot be asked; before the handler. */
 #define IDEM_STORE_AWAY "STORE_AWAY"
 

@@ -1,0 +1,99 @@
+#include "sql.h"
+
+#include <ctype.h>
+#include <string.h>
+#include <strings.h>
+
+static const char *const commands[] = {
+    "ABORT",   "BEGIN",    "COMMIT",    "END",
+    "RELEASE", "ROLLBACK", "SAVEPOINT", "START",
+};
+
+/* PREPARE TRANSACTION, SET TRANSACTION; the first word alone is harmless. */
+static const char *const preludes[] = {"PREPARE", "SET"};
+
+static const char *
+skip_line(const char *at)
+{
+    return at + strcspn(at, "\n");
+}
+
+/* PostgreSQL nests comments, sqlite does not. */
+static const char *
+skip_block(const char *at, bool nested)
+{
+    unsigned depth = 1;
+
+    for (at += 2; *at && depth > 0; at++) {
+        if (at[0] == '*' && at[1] == '/') {
+            depth--;
+            at++;
+        } else if (nested && at[0] == '/' && at[1] == '*') {
+            depth++;
+            at++;
+        }
+    }
+    return at;
+}
+
+static const char *
+skip_blank(const char *at, bool nested)
+{
+    for (;;) {
+        if (isspace((unsigned char)*at) || *at == ';')
+            at++;
+        else if (at[0] == '-' && at[1] == '-')
+            at = skip_line(at);
+        else if (at[0] == '/' && at[1] == '*')
+            at = skip_block(at, nested);
+        else if (strncmp(at, "\xEF\xBB\xBF", 3) == 0)
+            at += 3; /* a byte order mark: sqlite skips it */
+        else
+            return at;
+    }
+}
+
+static size_t
+word_size(const char *at)
+{
+    size_t size = 0;
+
+    while (isalnum((unsigned char)at[size]) || at[size] == '_')
+        size++;
+    return size;
+}
+
+static bool
+word_is(const char *at, const char *word)
+{
+    size_t size = word_size(at);
+
+    return size == strlen(word) && strncasecmp(at, word, size) == 0;
+}
+
+static bool
+word_in(const char *at, const char *const *words, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (word_is(at, words[i]))
+            return true;
+    return false;
+}
+
+static bool
+is_command(const char *sql, bool nested)
+{
+    const char *at = skip_blank(sql, nested);
+
+    if (word_in(at, commands, sizeof commands / sizeof *commands))
+        return true;
+    if (!word_in(at, preludes, sizeof preludes / sizeof *preludes))
+        return false;
+    return word_is(skip_blank(at + word_size(at), nested), "TRANSACTION");
+}
+
+bool
+sql_is_transaction_command(const char *sql)
+{
+    return is_command(sql, true) || is_command(sql, false);
+}

@@ -1,0 +1,12 @@
+#ifndef SQL_H
+#define SQL_H
+
+#include <idem/base.h>
+
+/* Would the text begin, end or split a transaction? Looks at its first words,
+ * past comments, and past empty statements. That there is one statement only is
+ * for the database to say. Text that the two databases read differently (a
+ * comment in a comment) counts when either reading does. */
+bool sql_is_transaction_command(const char *sql);
+
+#endif
