@@ -58,8 +58,8 @@ IDEM_API void idem_call_resume(struct idem_call *call, enum idem_step step);
 
 /**
  * Say who keeps the call, just before it is put where another thread can find
- * it. A holder of NULL cannot give the call back before it is done: what it does
- * has to be done (record what a handler did) also when the caller gave up.
+ * it. A holder of NULL cannot give the call back before it is done: what it
+ * does has to be done (record what a handler did) also when the caller gave up.
  *
  * @retval true   the caller keeps the call and then returns IDEM_WAIT; always
  *                with a holder of NULL
