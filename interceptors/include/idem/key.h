@@ -38,12 +38,17 @@ IDEM_API enum idem_status idem_key_parse(struct idem_key *key,
     IDEM_MUST_CHECK;
 
 /* The key of the call that a handler makes elsewhere: the same for the same
- * parent and step name, whoever computes it. */
+ * parent and step name, whoever computes it. The child of a minted key is
+ * minted: it carries its parent's time and window. text as above. */
 IDEM_API void idem_key_derive(char *text, const char *parent, const char *step);
 
 /**
  * Write the key that the method's fields make: a digest of paths and values,
- * each length-prefixed, the same on client and server.
+ * each length-prefixed, the same on client and server. text as above.
+ *
+ * Without presence, the empty string and the number 0 cannot be told from a
+ * field that was forgotten and count as not set (false and an enum's 0 do not):
+ * calls that forgot it would all share one key.
  *
  * @retval IDEM_INVALID_ARGUMENT  KEY_MISSING: a message on the path, or the
  *                                field, is not set; names it

@@ -7,12 +7,17 @@ IDEM_BEGIN_DECLS
 
 /* The client's interceptor that repeats a failed call under the same key, by
  * the method's retry policy (gRFC A6; client.md 2.4):
- *   not sent            again until the deadline, backing off
- *   refused             once at once, then by the policy
- *   in doubt            by the policy, only with a key or a declared
- * idempotence answered            when the code is in the policy and the answer
- * not final A pause that would miss the deadline ends the call at once with the
- * last attempt's status. Standard in a channel. NULL: out of memory. */
+ *
+ *   not sent     again until the deadline, backing off
+ *   refused      once at once, then by the policy
+ *   KEY_RUNNING  the first call with the key is waited for, at no attempt's
+ * cost in doubt     by the policy, only with a key or a declared idempotence
+ *   answered     when the code is in the policy and the answer is not final
+ *
+ * The server's retry_after_ms is obeyed exactly. A pause that would miss the
+ * deadline ends the call at once with the last attempt's status. The effect is
+ * the worst over the attempts, unless a stored answer settles it. Standard in a
+ * channel. NULL: out of memory. */
 IDEM_API struct idem_interceptor *idem_retry_new(void);
 
 IDEM_END_DECLS

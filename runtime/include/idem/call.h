@@ -21,7 +21,8 @@ struct idem_call {
     struct idem_timers *timers;
     struct idem_arena *arena; /* lives as long as the call */
 
-    struct idem_bytes key;    /* empty: none. Lives in the arena */
+    struct idem_bytes key;    /* lives in the arena. data NULL: none; size 0
+                               * with data: the caller gave "" */
     unsigned attempt;         /* 1 for the first; what the wire says */
     int64_t deadline_ns;      /* monotonic; INT64_MAX: none */
     struct idem_bytes tenant; /* the authenticated identity; empty: none */
@@ -33,15 +34,19 @@ struct idem_call {
 
     struct idem_outcome outcome;
     struct idem_metadata trailers;
-    struct idem_bytes reply; /* serialized; set when outcome.status is OK */
+    /* Serialized; set when outcome.status is OK. A request hook that answers OK
+     * gives data that is not NULL, also for an empty message, unless the effect
+     * is REPLAYED: otherwise the call fails INTERNAL (case B043). */
+    struct idem_bytes reply;
 };
 
 /* Somebody who keeps a call after IDEM_WAIT and can give it back early. */
 struct idem_holder {
     /* Take the call out of whatever it waits in. True: it is out, the holder
-     * will not resume it. False: too late, the holder is about to resume it.
-     * Runs on any thread with the call's own lock held: take only the holder's
-     * lock, call nothing of the call. */
+     * will not resume it. False: it is not there; too late, the holder is about
+     * to resume it, or too early, it is not there yet: then it is asked again
+     * when the hook has returned IDEM_WAIT. Runs on any thread with the call's
+     * own lock held: take only the holder's lock, call nothing of the call. */
     bool (*withdraw)(struct idem_call *call, void *holder);
 
     /* A call that is withdrawn from here may have taken effect all the same (it
@@ -92,6 +97,11 @@ IDEM_API void idem_call_set_state(struct idem_call *call,
 IDEM_API void idem_call_fail(struct idem_call *call, enum idem_status status,
                              enum idem_effect effect, const char *reason,
                              const char *format, ...) IDEM_PRINTF(5, 6);
+
+/* As idem_call_fail, from an error that a function of ours filled. */
+IDEM_API void idem_call_fail_with(struct idem_call *call,
+                                  enum idem_effect effect,
+                                  const struct idem_error *err);
 
 /* Nanoseconds until the deadline; INT64_MAX without one; 0 when it is over. */
 IDEM_API int64_t idem_call_remaining_ns(const struct idem_call *call);

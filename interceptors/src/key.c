@@ -1,0 +1,208 @@
+#include <idem/digest.h>
+#include <idem/key.h>
+#include <idem/reason.h>
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+/* A minted key's parts: "idk_" 32 hex "_" window "_" 8 hex. */
+#define PREFIX "idk_"
+#define PREFIX_SIZE (sizeof(PREFIX) - 1)
+#define UUID_SIZE 16
+#define CRC_DIGITS 8
+#define WINDOW_DEFAULT_S 86400  /* options.proto, window_s */
+#define WINDOW_MAX_S 34560000   /* 400 days */
+#define WALL_MAX_MS (1LL << 48) /* what a UUIDv7 holds */
+
+static void
+write_hex(char *text, const uint8_t *bytes, size_t size)
+{
+    for (size_t i = 0; i < size; i++)
+        snprintf(text + 2 * i, 3, "%02x", bytes[i]);
+}
+
+static int
+hex_digit(uint8_t c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* Lower case only: one key has one spelling, for it is compared as text. */
+static bool
+read_hex(struct idem_bytes text, uint8_t *bytes)
+{
+    for (size_t i = 0; i < text.size; i += 2) {
+        int high = hex_digit(text.data[i]), low = hex_digit(text.data[i + 1]);
+
+        if (high < 0 || low < 0)
+            return false;
+        bytes[i / 2] = (uint8_t)(high << 4 | low);
+    }
+    return true;
+}
+
+/* Decimal, from 1 to WINDOW_MAX_S, without a leading zero. Gives the digits
+ * that were read, 0 when that is none. */
+static size_t
+read_window(struct idem_bytes text, int64_t *seconds)
+{
+    size_t digits = 0;
+
+    *seconds = 0;
+    for (; digits < text.size; digits++) {
+        uint8_t c = text.data[digits];
+
+        if (c < '0' || c > '9')
+            break;
+        *seconds = *seconds * 10 + (c - '0');
+        if (*seconds == 0 || *seconds > WINDOW_MAX_S)
+            return 0;
+    }
+    return digits;
+}
+
+static uint32_t
+read_u32(const uint8_t *bytes)
+{
+    return (uint32_t)bytes[0] << 24 | (uint32_t)bytes[1] << 16 |
+           (uint32_t)bytes[2] << 8 | bytes[3];
+}
+
+/* RFC 9562, section 5.7: 48 bits of milliseconds, version, variant. The rest of
+ * the bytes is random, or a digest. */
+static void
+uuid_stamp(uint8_t uuid[UUID_SIZE], int64_t wall_ms)
+{
+    for (int i = 0; i < 6; i++)
+        uuid[i] = (uint8_t)((uint64_t)wall_ms >> (40 - 8 * i));
+    uuid[6] = (uint8_t)(0x70 | (uuid[6] & 0x0F));
+    uuid[8] = (uint8_t)(0x80 | (uuid[8] & 0x3F));
+}
+
+static bool
+uuid_read(const uint8_t uuid[UUID_SIZE], int64_t *wall_ms)
+{
+    *wall_ms = (int64_t)read_u32(uuid) << 16 | uuid[4] << 8 | uuid[5];
+    return (uuid[6] & 0xF0) == 0x70 && (uuid[8] & 0xC0) == 0x80;
+}
+
+static void
+write_minted(char *text, const uint8_t uuid[UUID_SIZE], int64_t window_s)
+{
+    char digits[2 * UUID_SIZE + 1];
+    size_t size;
+
+    write_hex(digits, uuid, UUID_SIZE);
+    size = (size_t)snprintf(text, IDEM_KEY_MAX + 1, PREFIX "%s_%" PRId64 "_",
+                            digits, window_s);
+    snprintf(text + size, CRC_DIGITS + 1, "%08" PRIx32,
+             idem_crc32c((struct idem_bytes){(const uint8_t *)text, size}));
+}
+
+static struct idem_bytes
+from(struct idem_bytes text, size_t start)
+{
+    return (struct idem_bytes){text.data + start, text.size - start};
+}
+
+/* Of a text that begins with PREFIX. */
+static bool
+read_minted(struct idem_key *key, struct idem_bytes text)
+{
+    uint8_t uuid[UUID_SIZE], crc[CRC_DIGITS / 2];
+    size_t window_at = PREFIX_SIZE + 2 * UUID_SIZE + 1, crc_at, digits;
+    int64_t window_s;
+
+    if (text.size < window_at || text.data[window_at - 1] != '_')
+        return false;
+    if (!read_hex((struct idem_bytes){text.data + PREFIX_SIZE, 2 * UUID_SIZE},
+                  uuid) ||
+        !uuid_read(uuid, &key->minted_ms))
+        return false;
+
+    digits = read_window(from(text, window_at), &window_s);
+    crc_at = window_at + digits + 1;
+    if (digits == 0 || text.size != crc_at + CRC_DIGITS ||
+        text.data[crc_at - 1] != '_' || !read_hex(from(text, crc_at), crc))
+        return false;
+    key->window_ms = window_s * 1000;
+    return read_u32(crc) == idem_crc32c((struct idem_bytes){text.data, crc_at});
+}
+
+static enum idem_status
+check_charset(struct idem_bytes text, struct idem_error *err)
+{
+    for (size_t i = 0; i < text.size; i++)
+        if (text.data[i] < 0x21 || text.data[i] > 0x7E)
+            return idem_fail_reason(
+                err, IDEM_INVALID_ARGUMENT, IDEM_KEY_CHARSET,
+                "byte %zu of the key is 0x%02X; a key is of 0x21 to 0x7E", i,
+                text.data[i]);
+    return IDEM_OK;
+}
+
+void
+idem_key_mint(char *text, const struct idem_clock *clock, int64_t window_ms)
+{
+    uint8_t uuid[UUID_SIZE];
+    int64_t window_s = window_ms / 1000 + (window_ms % 1000 > 0);
+
+    if (window_s <= 0)
+        window_s = WINDOW_DEFAULT_S;
+    clock->random(clock, uuid, sizeof(uuid));
+    uuid_stamp(uuid, clock->wall_ms(clock) & (WALL_MAX_MS - 1));
+    write_minted(text, uuid, window_s < WINDOW_MAX_S ? window_s : WINDOW_MAX_S);
+}
+
+enum idem_status
+idem_key_parse(struct idem_key *key, struct idem_bytes text,
+               struct idem_error *err)
+{
+    struct idem_key read = {.text = text};
+    enum idem_status status;
+
+    if (text.size == 0)
+        return idem_fail_reason(err, IDEM_INVALID_ARGUMENT, IDEM_KEY_EMPTY,
+                                "the key is empty");
+    if (text.size > IDEM_KEY_MAX)
+        return idem_fail_reason(err, IDEM_INVALID_ARGUMENT, IDEM_KEY_TOO_LONG,
+                                "the key has %zu bytes; at most %d are allowed",
+                                text.size, IDEM_KEY_MAX);
+    status = check_charset(text, err);
+    if (status != IDEM_OK)
+        return status;
+
+    read.minted =
+        text.size >= PREFIX_SIZE && memcmp(text.data, PREFIX, PREFIX_SIZE) == 0;
+    if (read.minted && !read_minted(&read, text))
+        return idem_fail_reason(err, IDEM_INVALID_ARGUMENT, IDEM_KEY_FORMAT,
+                                "the key begins like a minted one (" PREFIX
+                                ") and is none");
+    *key = read;
+    return IDEM_OK;
+}
+
+void
+idem_key_derive(char *text, const char *parent, const char *step)
+{
+    struct idem_sha256 *sha = idem_sha256_new();
+    uint8_t hash[IDEM_SHA256_SIZE];
+    struct idem_key key;
+
+    idem_sha256_add_part(sha, idem_bytes_of("idem-derive1"));
+    idem_sha256_add_part(sha, idem_bytes_of(parent));
+    idem_sha256_add_part(sha, idem_bytes_of(step));
+    idem_sha256_finish(sha, hash);
+
+    if (idem_key_parse(&key, idem_bytes_of(parent), NULL) == IDEM_OK &&
+        key.minted) {
+        uuid_stamp(hash, key.minted_ms);
+        write_minted(text, hash, key.window_ms / 1000);
+        return;
+    }
+    memcpy(text, "idd_", 5);
+    write_hex(text + 4, hash, sizeof(hash));
+}
