@@ -29,7 +29,8 @@
  * The lease is over: REEXECUTE runs it again; HOLD makes it DOUBT, because the
  * claim is all that tells that its handler was begun: whoever claims and then
  * does not begin releases. PROBE is as HOLD until there are probes. A window
- * that is over begins nothing: EXPIRED instead of RUNNING.
+ * that is over begins nothing: EXPIRED instead of RUNNING, or DOUBT after a
+ * crash.
  *
  * DONE and ABANDONED are written once. A record never goes back to ABSENT: it
  * goes with its partition, and then its key is refused. */

@@ -1,0 +1,173 @@
+#include "record.h"
+
+#include <idem/reason.h>
+
+/* A RUNNING record whose lease is over is two more: the call that finds it may
+ * run it again, or must hold it. */
+enum found {
+    AT_ABSENT,
+    AT_RUNNING,
+    AT_LAPSED,
+    AT_HELD,
+    AT_RELEASED,
+    AT_DONE,
+    AT_DOUBT,
+    AT_ABANDONED,
+};
+
+/* LATE: the key's window is over, so that nothing may begin. */
+enum asked { CLAIM, CLAIM_LATE, ABANDON, ABANDON_LATE, LOOK, LOOK_LATE };
+
+enum arrow {
+    ABSENT,
+    RUNNING,
+    DONE,
+    DOUBT,
+    ABANDONED,
+    EXPIRED,
+    TAKE,
+    HOLD,
+    KILL
+};
+
+static const struct {
+    enum record_move move;
+    enum idem_verdict verdict;
+} meaning[] = {
+    [ABSENT] = {RECORD_KEEP, IDEM_VERDICT_ABSENT},
+    [RUNNING] = {RECORD_KEEP, IDEM_VERDICT_RUNNING},
+    [DONE] = {RECORD_KEEP, IDEM_VERDICT_DONE},
+    [DOUBT] = {RECORD_KEEP, IDEM_VERDICT_DOUBT},
+    [ABANDONED] = {RECORD_KEEP, IDEM_VERDICT_ABANDONED},
+    [EXPIRED] = {RECORD_KEEP, IDEM_VERDICT_EXPIRED},
+    [TAKE] = {RECORD_TAKE, IDEM_VERDICT_MINE},
+    [HOLD] = {RECORD_HOLD, IDEM_VERDICT_DOUBT},
+    [KILL] = {RECORD_ABANDON, IDEM_VERDICT_ABANDONED},
+};
+
+#define ALWAYS(arrow)                                                          \
+    {                                                                          \
+        arrow, arrow, arrow, arrow, arrow, arrow                               \
+    }
+
+/* clang-format off */
+static const unsigned char arrows[AT_ABANDONED + 1][LOOK_LATE + 1] = {
+    /*               CLAIM     late     ABANDON  late     LOOK     late */
+    [AT_ABSENT]   = {TAKE,     EXPIRED, KILL,    EXPIRED, ABSENT,  EXPIRED},
+    [AT_RUNNING]  = ALWAYS(RUNNING),
+    [AT_LAPSED]   = {TAKE,     HOLD,    HOLD,    HOLD,    RUNNING, RUNNING},
+    [AT_HELD]     = {HOLD,     HOLD,    HOLD,    HOLD,    DOUBT,   DOUBT},
+    [AT_RELEASED] = {TAKE,     EXPIRED, KILL,    KILL,    ABSENT,  EXPIRED},
+    [AT_DONE]     = ALWAYS(DONE),
+    [AT_DOUBT]    = ALWAYS(DOUBT),
+    [AT_ABANDONED] = ALWAYS(ABANDONED),
+};
+/* clang-format on */
+
+static bool
+may_run_again(const struct idem_ticket *ticket)
+{
+    return ticket->mode == IDEM_MODE_LEASED &&
+           ticket->after_crash == IDEM_AFTER_CRASH_REEXECUTE;
+}
+
+static enum found
+find(const struct record *record, const struct idem_ticket *ticket)
+{
+    switch (record->state) {
+    case RECORD_ABSENT:
+        return AT_ABSENT;
+    case RECORD_RUNNING:
+        if (record->lease_left_ms > 0)
+            return AT_RUNNING;
+        return may_run_again(ticket) ? AT_LAPSED : AT_HELD;
+    case RECORD_RELEASED:
+        return AT_RELEASED;
+    case RECORD_DONE:
+        return AT_DONE;
+    case RECORD_DOUBT:
+        return AT_DOUBT;
+    case RECORD_ABANDONED:
+        break;
+    }
+    return AT_ABANDONED;
+}
+
+static void
+tell_answer(const struct record *record, struct idem_ticket *ticket)
+{
+    ticket->answer = record->answer;
+    if (!record->dropped)
+        return;
+    ticket->answer = (struct idem_answer){
+        .status = IDEM_ALREADY_EXISTS,
+        .message = idem_bytes_of("done; its answer is not kept any more"),
+        .reason = idem_bytes_of(IDEM_ANSWER_DROPPED),
+        .first_at_ms = record->answer.first_at_ms,
+    };
+}
+
+static enum record_move
+step(const struct record *record, struct idem_ticket *ticket, enum asked asked)
+{
+    unsigned late = record->window_over ? 1 : 0;
+    unsigned arrow = arrows[find(record, ticket)][asked + late];
+
+    ticket->verdict = meaning[arrow].verdict;
+    ticket->first_at_ms = record->answer.first_at_ms;
+    if (ticket->verdict == IDEM_VERDICT_DONE)
+        tell_answer(record, ticket);
+    if (ticket->verdict == IDEM_VERDICT_RUNNING)
+        ticket->wait_ms = record->lease_left_ms > 0 ? record->lease_left_ms : 0;
+    return meaning[arrow].move;
+}
+
+/* SHA-256 of two keys being the same is not to be expected; answering one with
+ * the other's answer is not to be risked. */
+static bool
+tell_other_key(const struct record *record, struct idem_ticket *ticket)
+{
+    if (record->state == RECORD_ABSENT || record->same_key)
+        return false;
+    ticket->verdict = IDEM_VERDICT_FAILED;
+    (void)idem_fail(&ticket->error, IDEM_DATA_LOSS,
+                    "two keys have one digest in the store");
+    return true;
+}
+
+/* Comes before every other decision (semantics.md 3.4). */
+static bool
+tell_reused(const struct record *record, struct idem_ticket *ticket)
+{
+    if (record->state == RECORD_ABSENT || !record->has_fingerprint ||
+        ticket->fingerprint.version == 0 ||
+        idem_fingerprint_match(&record->fingerprint, &ticket->fingerprint))
+        return false;
+    ticket->verdict = IDEM_VERDICT_REUSED;
+    ticket->recorded = record->fingerprint;
+    ticket->first_at_ms = record->answer.first_at_ms;
+    return true;
+}
+
+enum record_move
+record_claim(const struct record *record, struct idem_ticket *ticket)
+{
+    if (tell_other_key(record, ticket) || tell_reused(record, ticket))
+        return RECORD_KEEP;
+    return step(record, ticket, CLAIM);
+}
+
+enum record_move
+record_abandon(const struct record *record, struct idem_ticket *ticket)
+{
+    if (tell_other_key(record, ticket))
+        return RECORD_KEEP;
+    return step(record, ticket, ABANDON);
+}
+
+void
+record_look(const struct record *record, struct idem_ticket *ticket)
+{
+    if (!tell_other_key(record, ticket) && !tell_reused(record, ticket))
+        (void)step(record, ticket, LOOK);
+}
