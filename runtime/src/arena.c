@@ -1,6 +1,5 @@
 #include "arena.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -139,11 +138,10 @@ idem_arena_copy(struct idem_arena *arena, struct idem_bytes bytes)
 }
 
 char *
-idem_arena_printf(struct idem_arena *arena, const char *format, ...)
+idem_arena_vprintf(struct idem_arena *arena, const char *format, va_list args)
 {
-    va_list args, again;
+    va_list again;
 
-    va_start(args, format);
     va_copy(again, args);
 
     int size = vsnprintf(NULL, 0, format, args);
@@ -152,6 +150,18 @@ idem_arena_printf(struct idem_arena *arena, const char *format, ...)
     if (text)
         vsnprintf(text, (size_t)size + 1, format, again);
     va_end(again);
+    return text;
+}
+
+char *
+idem_arena_printf(struct idem_arena *arena, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+
+    char *text = idem_arena_vprintf(arena, format, args);
+
     va_end(args);
     return text;
 }

@@ -33,15 +33,20 @@ struct call {
     struct idem_call base;
     const struct call_ops *ops;
     const struct chain *chain;
-    unsigned cursor; /* chain->count is the endpoint */
-    bool up;         /* on the reply side */
+    unsigned cursor;   /* chain->count is the endpoint */
+    unsigned reached;  /* interceptors that the call has come to */
+    unsigned attempts; /* how often it came to the endpoint */
+    bool up;           /* on the reply side */
+    /* Set by the endpoint, under the lock that its withdraw takes: this
+     * attempt's request may have left, or the handler is begun. */
+    bool sent;
     atomic_uint refs;
 
-    pthread_mutex_t lock;             /* guards the next four */
+    pthread_mutex_t lock;             /* guards the next three */
     const struct idem_holder *holder; /* NULL: cannot be withdrawn */
     void *with;
     bool kept;
-    enum idem_status interrupt; /* IDEM_OK: none */
+    atomic_uint interrupt; /* a status, written under the lock; OK: none */
 
     struct idem_timer deadline; /* holds a reference while it runs */
     struct idem_timer nap;      /* idem_call_sleep's */
@@ -51,8 +56,9 @@ struct call {
     void *state[CHAIN_MAX];
 };
 
-/* Start with one reference, the walk's. base.clock, timers, method and
- * deadline_ns are set by the caller before call_begin. */
+/* Clear and start with one reference, the walk's. base.clock, timers, method,
+ * attempt, deadline_ns and the request are set by the caller before call_begin,
+ * on a server also base.context. */
 void call_init(struct call *call, const struct call_ops *ops,
                const struct chain *chain, struct idem_arena *arena);
 
@@ -65,9 +71,14 @@ void call_begin(struct call *call);
 /* End it from outside: the holder gives it back and it goes up with this status
  * (CANCELLED, DEADLINE_EXCEEDED, UNAVAILABLE); or, when nobody can give it
  * back, it is marked and the next keep fails. The effect is what the chain
- * knows: NOT_SENT before the first send, else IN_DOUBT on a client, REFUSED on
- * a server whose handler was not begun. First one wins. */
+ * knows: IN_DOUBT when it is sent, else NOT_SENT on a client and REFUSED on a
+ * server; on the reply side that of the attempt which is over, and an OK stays.
+ * First one wins. The caller has a reference. */
 void call_interrupt(struct call *call, enum idem_status status);
+
+/* Write the call's key into its outcome. The walk does so at the end; a handler
+ * reads it there (idem_context_key). */
+void call_note_key(struct idem_call *call);
 
 void call_ref(struct call *call);
 void call_unref(struct call *call);

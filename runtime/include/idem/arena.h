@@ -1,6 +1,8 @@
 #ifndef IDEM_ARENA_H
 #define IDEM_ARENA_H
 
+#include <stdarg.h>
+
 #include <idem/base.h>
 
 struct idem_arena;
@@ -25,6 +27,9 @@ IDEM_API uint8_t *idem_arena_copy(struct idem_arena *arena,
 
 IDEM_API char *idem_arena_printf(struct idem_arena *arena, const char *format,
                                  ...) IDEM_PRINTF(2, 3) IDEM_MUST_CHECK;
+IDEM_API char *idem_arena_vprintf(struct idem_arena *arena, const char *format,
+                                  va_list args) IDEM_PRINTF(2, 0)
+    IDEM_MUST_CHECK;
 
 IDEM_END_DECLS
 

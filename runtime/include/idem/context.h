@@ -27,8 +27,8 @@ IDEM_API enum idem_status idem_context_fail(struct idem_context *context,
 IDEM_API enum idem_status idem_context_fail_with(struct idem_context *context,
                                                  const struct idem_error *err);
 
-/* Memory for the reply's strings and repeated fields: lives until the reply is
- * sent. Never NULL: when memory is out the process stops. */
+/* Memory for the reply's strings and repeated fields, cleared: lives until the
+ * reply is sent. Never NULL: when memory is out the process stops. */
 IDEM_API void *idem_context_alloc(struct idem_context *context, size_t size);
 IDEM_API char *idem_context_printf(struct idem_context *context,
                                    const char *format, ...) IDEM_PRINTF(2, 3);

@@ -1,0 +1,31 @@
+#ifndef IDEM_CONTEXT_ONCE_H
+#define IDEM_CONTEXT_ONCE_H
+
+#include <idem/context.h>
+
+/* What the interceptor that lets a call through tells its handler's context.
+ * Not for handlers. */
+
+IDEM_BEGIN_DECLS
+
+/* What idem_context_fence gives back. Before the handler, by the holder of the
+ * call. */
+IDEM_API void idem_context_set_fence(struct idem_context *context,
+                                     int64_t fence);
+
+/* What idem_context_owned gives back; true at first. From any thread while the
+ * call lives. */
+IDEM_API void idem_context_set_owned(struct idem_context *context, bool owned);
+
+/* One pointer for the interceptor that owns the call's database transaction:
+ * NULL until set. Whoever holds the call. */
+IDEM_API void idem_context_set_slot(struct idem_context *context, void *slot);
+IDEM_API void *idem_context_slot(const struct idem_context *context);
+
+/* The call that the handler answers. */
+IDEM_API struct idem_call *
+idem_context_call(const struct idem_context *context);
+
+IDEM_END_DECLS
+
+#endif

@@ -1,0 +1,190 @@
+#include "context.h"
+
+#include "call.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#define NS_PER_MS 1000000
+
+void
+context_init(struct idem_context *context, struct idem_call *call, void *user)
+{
+    *context = (struct idem_context){.call = call, .user = user};
+    call->context = context;
+}
+
+void
+context_begin(struct idem_context *context)
+{
+    context->error = (struct idem_error){.status = IDEM_OK};
+    context->call->trailers = (struct idem_metadata){0};
+    call_note_key(context->call);
+}
+
+void
+context_end(struct idem_context *context, enum idem_status status)
+{
+    struct idem_outcome *outcome = &context->call->outcome;
+
+    if (status < IDEM_OK || status > IDEM_UNAUTHENTICATED)
+        status = IDEM_UNKNOWN;
+    outcome->status = status;
+    outcome->effect =
+        status == IDEM_OK ? IDEM_EFFECT_COMMITTED : IDEM_EFFECT_ROLLED_BACK;
+    if (status == IDEM_OK)
+        return;
+    memcpy(outcome->reason, context->error.reason, sizeof(outcome->reason));
+    memcpy(outcome->message, context->error.message, sizeof(outcome->message));
+}
+
+void *
+idem_context_user(const struct idem_context *context)
+{
+    return context->user;
+}
+
+enum idem_status
+idem_context_fail(struct idem_context *context, enum idem_status status,
+                  const char *format, ...)
+{
+    va_list args;
+
+    context->error = (struct idem_error){.status = status};
+    va_start(args, format);
+    vsnprintf(context->error.message, sizeof(context->error.message), format,
+              args);
+    va_end(args);
+    return status;
+}
+
+enum idem_status
+idem_context_fail_with(struct idem_context *context,
+                       const struct idem_error *err)
+{
+    context->error = *err;
+    return err->status;
+}
+
+void *
+idem_context_alloc(struct idem_context *context, size_t size)
+{
+    void *memory = idem_arena_zalloc(context->call->arena, size);
+
+    IDEM_ASSERT(memory);
+    return memory;
+}
+
+char *
+idem_context_printf(struct idem_context *context, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+
+    char *text = idem_arena_vprintf(context->call->arena, format, args);
+
+    va_end(args);
+    IDEM_ASSERT(text);
+    return text;
+}
+
+struct idem_arena *
+idem_context_arena(struct idem_context *context)
+{
+    return context->call->arena;
+}
+
+const char *
+idem_context_key(const struct idem_context *context)
+{
+    return context->call->outcome.key;
+}
+
+unsigned
+idem_context_attempt(const struct idem_context *context)
+{
+    return context->call->attempt;
+}
+
+int64_t
+idem_context_fence(const struct idem_context *context)
+{
+    return context->fence;
+}
+
+bool
+idem_context_owned(const struct idem_context *context)
+{
+    return !atomic_load_explicit(&context->lost, memory_order_acquire);
+}
+
+int64_t
+idem_context_remaining_ms(const struct idem_context *context)
+{
+    int64_t remaining_ns = idem_call_remaining_ns(context->call);
+
+    return remaining_ns == INT64_MAX ? INT64_MAX : remaining_ns / NS_PER_MS;
+}
+
+bool
+idem_context_cancelled(const struct idem_context *context)
+{
+    return idem_call_interrupted(context->call);
+}
+
+struct idem_bytes
+idem_context_tenant(const struct idem_context *context)
+{
+    return context->call->tenant;
+}
+
+const struct idem_metadata *
+idem_context_metadata(const struct idem_context *context)
+{
+    return &context->call->metadata;
+}
+
+enum idem_status
+idem_context_add_trailer(struct idem_context *context, const char *name,
+                         const char *value, struct idem_error *err)
+{
+    if (strncmp(name, "idem-", 5) == 0)
+        return idem_fail(err, IDEM_INTERNAL,
+                         "trailer \"%.64s\": names that begin with idem- are "
+                         "reserved",
+                         name);
+    return idem_metadata_add(&context->call->trailers, context->call->arena,
+                             idem_bytes_of(name), idem_bytes_of(value), err);
+}
+
+void
+idem_context_set_fence(struct idem_context *context, int64_t fence)
+{
+    context->fence = fence;
+}
+
+void
+idem_context_set_owned(struct idem_context *context, bool owned)
+{
+    atomic_store_explicit(&context->lost, !owned, memory_order_release);
+}
+
+void
+idem_context_set_slot(struct idem_context *context, void *slot)
+{
+    context->slot = slot;
+}
+
+void *
+idem_context_slot(const struct idem_context *context)
+{
+    return context->slot;
+}
+
+struct idem_call *
+idem_context_call(const struct idem_context *context)
+{
+    return context->call;
+}

@@ -1,0 +1,35 @@
+#ifndef CONTEXT_H
+#define CONTEXT_H
+
+#include <stdatomic.h>
+
+#include <idem/call.h>
+#include <idem/context.h>
+#include <idem/context_once.h>
+
+/* A handler's view of its call. The server's endpoint embeds one in each call
+ * and sets call->context before the chain begins, so that interceptors can fill
+ * it. Lives as long as the call. */
+struct idem_context {
+    struct idem_call *call;
+    void *user;
+    struct idem_error error; /* what the handler said; status OK: nothing */
+    int64_t fence;
+    atomic_bool lost; /* the lease; set on any thread */
+    void *slot;
+};
+
+/* Sets call->context too. */
+void context_init(struct idem_context *context, struct idem_call *call,
+                  void *user);
+
+/* Before each run of the handler: what an earlier one said is forgotten, also
+ * the trailers that it added. */
+void context_begin(struct idem_context *context);
+
+/* After it: the call's outcome from what the handler returned and said, with
+ * the effect COMMITTED or ROLLED_BACK (an interceptor above may know better). A
+ * status that is no code is UNKNOWN. */
+void context_end(struct idem_context *context, enum idem_status status);
+
+#endif
