@@ -1,0 +1,87 @@
+#include "support.h"
+
+#include "child.h"
+#include "postgres.h"
+
+#include <libpq-fe.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Run SQL, write the first value of its last result. */
+static void
+ask(const struct postgres *postgres, const char *sql, char *text, unsigned size)
+{
+    PGconn *conn = PQconnectdb(postgres_conninfo(postgres));
+    PGresult *result = PQexec(conn, sql);
+    ExecStatusType status = PQresultStatus(result);
+
+    if (status != PGRES_TUPLES_OK && status != PGRES_COMMAND_OK)
+        fail_msg("%s: %s", sql, PQerrorMessage(conn));
+    snprintf(text, size, "%s",
+             PQntuples(result) > 0 && PQnfields(result) > 0
+                 ? PQgetvalue(result, 0, 0)
+                 : "");
+    PQclear(result);
+    PQfinish(conn);
+}
+
+static char *
+format_sql(const char *format, va_list arguments)
+{
+    char *sql = NULL;
+
+    assert_true(vasprintf(&sql, format, arguments) >= 0);
+    return sql;
+}
+
+int64_t
+postgres_sql(const struct postgres *postgres, const char *format, ...)
+{
+    char text[64], *sql;
+    va_list arguments;
+
+    va_start(arguments, format);
+    sql = format_sql(format, arguments);
+    va_end(arguments);
+    ask(postgres, sql, text, sizeof(text));
+    free(sql);
+    if (strcmp(text, "t") == 0)
+        return 1;
+    return strtoll(text, NULL, 10);
+}
+
+void
+postgres_text(const struct postgres *postgres, char *text, unsigned size,
+              const char *format, ...)
+{
+    va_list arguments;
+    char *sql;
+
+    va_start(arguments, format);
+    sql = format_sql(format, arguments);
+    va_end(arguments);
+    ask(postgres, sql, text, size);
+    free(sql);
+}
+
+struct question {
+    const struct postgres *postgres;
+    const char *sql;
+};
+
+static bool
+is_true(void *with)
+{
+    const struct question *question = with;
+
+    return postgres_sql(question->postgres, "%s", question->sql) != 0;
+}
+
+bool
+postgres_wait(const struct postgres *postgres, int timeout_ms, const char *sql)
+{
+    struct question question = {postgres, sql};
+
+    return child_wait_until(is_true, &question, timeout_ms);
+}
