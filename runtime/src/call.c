@@ -54,18 +54,20 @@ interrupt_text(enum idem_status status)
     return "the library is being stopped";
 }
 
-/* The holder is the one that the call is taken back from, or kept from. */
 static enum idem_step
-answer_interrupted(struct call *call, const struct idem_holder *holder)
+answer_interrupted(struct call *call)
 {
     enum idem_status status = interrupt_of(call);
     struct idem_outcome *outcome = &call->base.outcome;
 
     if (!call->up) {
-        idem_call_fail(&call->base, status,
-                       holder->in_doubt ? IDEM_EFFECT_IN_DOUBT
-                                        : effect_so_far(call),
-                       NULL, "%s", interrupt_text(status));
+        /* A hook that waits for another call with its key said so before. */
+        enum idem_effect effect = outcome->effect == IDEM_EFFECT_IN_DOUBT
+                                      ? IDEM_EFFECT_IN_DOUBT
+                                      : effect_so_far(call);
+
+        idem_call_fail(&call->base, status, effect, NULL, "%s",
+                       interrupt_text(status));
         return IDEM_ANSWER;
     }
     if (outcome->status != IDEM_OK) {
@@ -109,7 +111,7 @@ after_wait(struct call *call)
     bool mine = take_back(call);
 
     pthread_mutex_unlock(&call->lock);
-    return mine ? answer_interrupted(call, call->holder) : IDEM_WAIT;
+    return mine ? answer_interrupted(call) : IDEM_WAIT;
 }
 
 /* --- The walk --- */
@@ -285,7 +287,7 @@ call_interrupt(struct call *call, enum idem_status status)
     }
     pthread_mutex_unlock(&call->lock);
     if (mine)
-        walk(call, answer_interrupted(call, call->holder));
+        walk(call, answer_interrupted(call));
 }
 
 bool
@@ -305,7 +307,7 @@ idem_call_keep(struct idem_call *base, const struct idem_holder *holder,
     }
     pthread_mutex_unlock(&call->lock);
     if (!granted)
-        answer_interrupted(call, holder);
+        answer_interrupted(call);
     return granted;
 }
 

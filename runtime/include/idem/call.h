@@ -48,10 +48,6 @@ struct idem_holder {
      * when the hook has returned IDEM_WAIT. Runs on any thread with the call's
      * own lock held: take only the holder's lock, call nothing of the call. */
     bool (*withdraw)(struct idem_call *call, void *holder);
-
-    /* A call that is withdrawn from here may have taken effect all the same (it
-     * waits for another call with its key): its effect is IN_DOUBT. */
-    bool in_doubt;
 };
 
 IDEM_BEGIN_DECLS
@@ -65,6 +61,10 @@ IDEM_API void idem_call_resume(struct idem_call *call, enum idem_step step);
  * Say who keeps the call, just before it is put where another thread can find
  * it. A holder of NULL cannot give the call back before it is done: what it
  * does has to be done (record what a handler did) also when the caller gave up.
+ *
+ * An interruption on the request side says what the call has done so far; a
+ * hook that waits for another call with the same key writes IN_DOUBT into
+ * outcome.effect before, and that stays.
  *
  * @retval true   the caller keeps the call and then returns IDEM_WAIT; always
  *                with a holder of NULL
