@@ -5,10 +5,11 @@
 
 #include <idem/clock.h>
 
-#define PATIENCE_NS 100000 /* a job that waited longer gets a further worker   \
-                            */
-#define LOOK_NS 1000000    /* how often the look-out looks */
-#define LOOKS_IDLE 16      /* after so many looks at no work it sleeps */
+#define PATIENCE_NS                                                            \
+    100000              /* a job that waited longer gets a further worker      \
+                         */
+#define LOOK_NS 1000000 /* how often the look-out looks */
+#define LOOKS_IDLE 16   /* after so many looks at no work it sleeps */
 
 /* Each sleeps on a condition of its own, so that a wake wakes the one meant.
  *
@@ -289,6 +290,17 @@ workers_withdraw(struct workers *pool, struct job *job)
         take_out(pool, job);
     pthread_mutex_unlock(&pool->lock);
     return waited;
+}
+
+bool
+workers_rest(struct workers *pool)
+{
+    pthread_mutex_lock(&pool->lock);
+
+    bool rests = pool->awake == 0 && pool->look_out_rests;
+
+    pthread_mutex_unlock(&pool->lock);
+    return rests;
 }
 
 void

@@ -33,6 +33,9 @@ bool workers_withdraw(struct workers *workers, struct job *job);
 void workers_set_idle(struct workers *workers, void (*idle)(void *with),
                       void *with);
 
+/* Nobody runs and nobody looks out: only a push wakes. For tests. */
+bool workers_rest(struct workers *workers);
+
 /* Runs what is queued, then ends the threads. */
 void workers_free(struct workers *workers);
 

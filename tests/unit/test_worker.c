@@ -1,0 +1,293 @@
+#include "support.h"
+
+#include "worker.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdlib.h>
+
+/* A gate that jobs wait at, and a count of what has happened. */
+struct world {
+    struct workers *pool;
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    bool open;
+    unsigned begun, done, idle;
+    unsigned order[64];
+};
+
+struct task {
+    struct job job;
+    struct world *world;
+    unsigned number;
+    bool blocks;
+};
+
+static void
+run(struct job *job)
+{
+    struct task *task = (struct task *)job;
+    struct world *w = task->world;
+
+    pthread_mutex_lock(&w->lock);
+    if (w->begun < 64)
+        w->order[w->begun] = task->number;
+    w->begun++;
+    pthread_cond_broadcast(&w->changed);
+    while (task->blocks && !w->open)
+        pthread_cond_wait(&w->changed, &w->lock);
+    w->done++;
+    pthread_cond_broadcast(&w->changed);
+    pthread_mutex_unlock(&w->lock);
+}
+
+static void
+count_idle(void *with)
+{
+    struct world *w = with;
+
+    pthread_mutex_lock(&w->lock);
+    w->idle++;
+    pthread_cond_broadcast(&w->changed);
+    pthread_mutex_unlock(&w->lock);
+}
+
+static void
+await(struct world *w, const unsigned *count, unsigned at_least)
+{
+    pthread_mutex_lock(&w->lock);
+    while (*count < at_least)
+        pthread_cond_wait(&w->changed, &w->lock);
+    pthread_mutex_unlock(&w->lock);
+}
+
+static void
+open_gate(struct world *w)
+{
+    pthread_mutex_lock(&w->lock);
+    w->open = true;
+    pthread_cond_broadcast(&w->changed);
+    pthread_mutex_unlock(&w->lock);
+}
+
+static void
+begin(struct world *w, unsigned threads, unsigned max_queued)
+{
+    pthread_mutex_init(&w->lock, NULL);
+    pthread_cond_init(&w->changed, NULL);
+    w->pool = workers_new(threads, max_queued);
+    assert_non_null(w->pool);
+}
+
+static void
+end(struct world *w)
+{
+    workers_free(w->pool);
+    pthread_cond_destroy(&w->changed);
+    pthread_mutex_destroy(&w->lock);
+}
+
+static struct task
+task_of(struct world *w, unsigned number, bool blocks)
+{
+    return (struct task){{.run = run}, w, number, blocks};
+}
+
+static void
+one_worker_runs_jobs_in_their_order(void **state)
+{
+    struct world w = {0};
+    struct task tasks[20];
+
+    (void)state;
+    begin(&w, 1, 100);
+    for (unsigned i = 0; i < 20; i++) {
+        tasks[i] = task_of(&w, i, i == 0);
+        assert_true(workers_push(w.pool, &tasks[i].job));
+    }
+    open_gate(&w);
+    await(&w, &w.done, 20);
+    for (unsigned i = 0; i < 20; i++)
+        assert_int_equal(w.order[i], i);
+    end(&w);
+}
+
+/* Nobody pushes or pops meanwhile: the look-out finds it. */
+static void
+a_job_behind_a_handler_that_blocks_gets_another_worker(void **state)
+{
+    struct world w = {0};
+    struct task blocked[3], free_task = task_of(&w, 9, false);
+
+    (void)state;
+    begin(&w, 4, 100);
+    for (unsigned i = 0; i < 3; i++) {
+        blocked[i] = task_of(&w, i, true);
+        assert_true(workers_push(w.pool, &blocked[i].job));
+    }
+    assert_true(workers_push(w.pool, &free_task.job));
+    await(&w, &w.done, 1);
+    assert_int_equal(w.begun, 4);
+    open_gate(&w);
+    await(&w, &w.done, 4);
+    end(&w);
+}
+
+static void
+after_a_long_rest_a_stuck_job_is_still_found(void **state)
+{
+    struct world w = {0};
+    struct task first = task_of(&w, 0, false), stuck = task_of(&w, 1, true),
+                second = task_of(&w, 2, false);
+
+    (void)state;
+    begin(&w, 2, 100);
+    assert_true(workers_push(w.pool, &first.job));
+    await(&w, &w.done, 1);
+    for (unsigned round = 0; round < 3; round++) {
+        while (!workers_rest(w.pool))
+            sched_yield();
+        w.open = false;
+        assert_true(workers_push(w.pool, &stuck.job));
+        await(&w, &w.begun, 2 + 2 * round);
+        assert_true(workers_push(w.pool, &second.job));
+        await(&w, &w.begun, 3 + 2 * round);
+        open_gate(&w);
+        await(&w, &w.done, 3 + 2 * round);
+    }
+    end(&w);
+}
+
+static void
+a_full_queue_refuses(void **state)
+{
+    struct world w = {0};
+    struct task running = task_of(&w, 0, true);
+    struct task tasks[3];
+
+    (void)state;
+    begin(&w, 1, 2);
+    assert_true(workers_push(w.pool, &running.job));
+    await(&w, &w.begun, 1);
+    for (unsigned i = 0; i < 3; i++) {
+        tasks[i] = task_of(&w, i + 1, false);
+        assert_true(workers_push(w.pool, &tasks[i].job) == (i < 2));
+    }
+    open_gate(&w);
+    await(&w, &w.done, 3);
+    end(&w);
+}
+
+/* Case B047: what nobody has begun can be taken out. */
+static void
+a_job_is_withdrawn_until_it_is_begun(void **state)
+{
+    struct world w = {0};
+    struct task running = task_of(&w, 0, true), a = task_of(&w, 1, false),
+                b = task_of(&w, 2, false);
+
+    (void)state;
+    begin(&w, 1, 10);
+    assert_false(workers_withdraw(w.pool, &a.job));
+    assert_true(workers_push(w.pool, &running.job));
+    await(&w, &w.begun, 1);
+    assert_true(workers_push(w.pool, &a.job));
+    assert_true(workers_push(w.pool, &b.job));
+    assert_true(workers_withdraw(w.pool, &b.job));
+    assert_true(workers_withdraw(w.pool, &a.job));
+    assert_false(workers_withdraw(w.pool, &a.job));
+    assert_false(workers_withdraw(w.pool, &running.job));
+    assert_true(workers_push(w.pool, &b.job));
+    open_gate(&w);
+    await(&w, &w.done, 2);
+    assert_int_equal(w.order[1], 2);
+    end(&w);
+}
+
+static void
+idle_runs_after_the_last_job_of_a_run(void **state)
+{
+    struct world w = {0};
+    struct task tasks[3];
+
+    (void)state;
+    begin(&w, 1, 10);
+    workers_set_idle(w.pool, count_idle, &w);
+    for (unsigned i = 0; i < 3; i++) {
+        tasks[i] = task_of(&w, i, false);
+        assert_true(workers_push(w.pool, &tasks[i].job));
+    }
+    await(&w, &w.done, 3);
+    await(&w, &w.idle, 1);
+    end(&w);
+}
+
+static void
+free_runs_what_is_queued(void **state)
+{
+    struct world w = {0};
+    struct task tasks[10];
+
+    (void)state;
+    begin(&w, 3, 10);
+    for (unsigned i = 0; i < 10; i++) {
+        tasks[i] = task_of(&w, i, false);
+        assert_true(workers_push(w.pool, &tasks[i].job));
+    }
+    end(&w);
+    assert_int_equal(w.done, 10);
+}
+
+#define PUSHERS 4
+#define EACH 5000
+
+static void *
+push_many(void *arg)
+{
+    struct task *tasks = arg;
+
+    for (unsigned i = 0; i < EACH; i++)
+        while (!workers_push(tasks[i].world->pool, &tasks[i].job))
+            sched_yield();
+    return NULL;
+}
+
+static void
+many_pushers_and_workers_lose_no_job(void **state)
+{
+    struct world w = {0};
+    pthread_t threads[PUSHERS];
+    struct task *tasks = calloc(PUSHERS * EACH, sizeof(*tasks));
+
+    (void)state;
+    begin(&w, 4, 50);
+    for (unsigned i = 0; i < PUSHERS * EACH; i++)
+        tasks[i] = task_of(&w, i, false);
+    for (unsigned i = 0; i < PUSHERS; i++)
+        assert_int_equal(
+            pthread_create(&threads[i], NULL, push_many, tasks + i * EACH), 0);
+    for (unsigned i = 0; i < PUSHERS; i++)
+        pthread_join(threads[i], NULL);
+    await(&w, &w.done, PUSHERS * EACH);
+    end(&w);
+    assert_int_equal(w.begun, PUSHERS * EACH);
+    free(tasks);
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(one_worker_runs_jobs_in_their_order),
+        cmocka_unit_test(
+            a_job_behind_a_handler_that_blocks_gets_another_worker),
+        cmocka_unit_test(after_a_long_rest_a_stuck_job_is_still_found),
+        cmocka_unit_test(a_full_queue_refuses),
+        cmocka_unit_test(a_job_is_withdrawn_until_it_is_begun),
+        cmocka_unit_test(idle_runs_after_the_last_job_of_a_run),
+        cmocka_unit_test(free_runs_what_is_queued),
+        cmocka_unit_test(many_pushers_and_workers_lose_no_job),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
