@@ -10,6 +10,7 @@
 #define IDEM_KEY_CHARSET "KEY_CHARSET"
 #define IDEM_KEY_FORMAT "KEY_FORMAT"
 #define IDEM_KEY_MISSING "KEY_MISSING"
+#define IDEM_KEY_MISMATCH "KEY_MISMATCH" /* not the one that fields make */
 
 /* INVALID_ARGUMENT: the key is recorded for another request. */
 #define IDEM_KEY_REUSED "KEY_REUSED"
@@ -24,7 +25,8 @@
 /* ABORTED: a crash left the key in doubt; see resolve. */
 #define IDEM_KEY_IN_DOUBT "KEY_IN_DOUBT"
 
-/* ALREADY_EXISTS: done, but its answer is not kept any more. */
+/* ALREADY_EXISTS: done, but its answer is not kept (any more), or was too
+ * large to be kept. */
 #define IDEM_ANSWER_DROPPED "ANSWER_DROPPED"
 
 /* UNAVAILABLE: the authority cannot be asked; before the handler. */

@@ -1,0 +1,77 @@
+#ifndef PASSAGE_H
+#define PASSAGE_H
+
+#include "once.h"
+#include "tx.h"
+
+struct renewal;
+
+/* A call's way through once, from its key to its answer.
+ *
+ *   request   identify ─ enter ─┬─ wait beside the first call of the key
+ *                               └─ ask: Redis, then the store's claim
+ *   judge     MINE: let through │ DONE: replay │ RUNNING: nap, ask again
+ *             the rest: refuse
+ *   reply     finish: complete, release or doubt; then the answer, or ask again
+ *
+ * Lives in the call's arena. One thread at a time: whoever keeps the call. What
+ * others may touch is in flight, under its lock. */
+struct passage {
+    struct idem_ticket ticket; /* first: a ticket is its passage */
+    struct once *once;
+    struct idem_call *call;
+    struct flight flight;
+    struct idem_shield_look look;
+    struct tx_slot slot;
+    struct renewal *renewal;
+    struct shared_answer *shared; /* the answer, when another call got it */
+    int64_t asked_ns;             /* when the claim was sent */
+    int64_t give_up_ns;           /* a duplicate waits until then */
+    unsigned naps;
+    unsigned repeats; /* executions after the first */
+    bool up;          /* a handler was let through: this is the reply side */
+    bool looking;     /* ask what became of the key, do not claim it */
+    bool looked;      /* Redis was asked */
+    /* What this call may say of its effect if it were refused now: REFUSED at
+     * first, ROLLED_BACK after an execution that did not commit, IN_DOUBT while
+     * something of its key may stand. */
+    enum idem_effect effect;
+};
+
+/* NULL: out of memory. */
+struct passage *passage_new(struct once *once, struct idem_call *call);
+
+/* Fill the ticket from the call: key, record, fingerprint, policy.
+ *
+ * @retval IDEM_INVALID_ARGUMENT  a reason of reason.h
+ */
+enum idem_status passage_identify(struct passage *passage,
+                                  struct idem_error *err) IDEM_MUST_CHECK;
+
+/* From here the call is kept; all of these hand it on, so touch nothing after
+ * them. ---------------------------------------------------------------------
+ */
+
+/* Wait beside the first call of the key, or be it and ask. */
+void passage_enter(struct passage *passage);
+
+/* Ask Redis if it is wanted, then the store. */
+void passage_ask(struct passage *passage);
+
+/* Claim the key once more and run the handler again, if the limit allows. */
+void passage_repeat(struct passage *passage);
+
+/* Do what the ticket's verdict of a claim or look says. */
+void passage_judge(struct passage *passage);
+
+/* End with a recorded answer. */
+void passage_replay(struct passage *passage, const struct idem_answer *answer);
+
+/* Leave with the outcome that is in the call. recorded: the answer that
+ * duplicates get; NULL: there is none, the next in line asks. */
+void passage_leave(struct passage *passage, const struct idem_answer *recorded);
+
+/* The handler's answer has come up (or it was not begun). */
+void passage_finish(struct passage *passage);
+
+#endif

@@ -1,0 +1,319 @@
+#include "passage.h"
+
+#include "fault.h"
+#include "late.h"
+#include "once_answer.h"
+#include "once_verdict.h"
+#include "renewal.h"
+
+#include <idem/reason.h>
+
+/* What a handler did is written down also when its caller has given up; the
+ * store gets at least this long for it. */
+#define FINISH_NS (5000 * NS_PER_MS)
+
+static void
+ask_to(struct passage *passage, store_op_fn *op,
+       void (*done)(struct idem_ticket *ticket))
+{
+    struct once *once = passage->once;
+    int64_t least_ns = once->clock->monotonic_ns(once->clock) + FINISH_NS;
+
+    if (passage->ticket.deadline_ns < least_ns)
+        passage->ticket.deadline_ns = least_ns;
+    passage->ticket.done = done;
+    once_count(once, ONCE_CLAIMS);
+    op(once->store, &passage->ticket);
+}
+
+/* The lease was lost while the handler ran: its answer is thrown away, and the
+ * call gets what the record says. Not by a claim, which might run it again. */
+static void
+be_fenced(struct passage *passage)
+{
+    once_count(passage->once, ONCE_FENCED);
+    passage->effect = IDEM_EFFECT_IN_DOUBT;
+    passage->looking = true;
+    passage_ask(passage);
+}
+
+/* --- Again: a conflict, or a commit that nobody knows of --- */
+
+static void
+run_again(struct passage *passage)
+{
+    const struct idem_call *call = passage->call;
+
+    if (passage->repeats < passage->once->max_repeats) {
+        passage_repeat(passage);
+        return;
+    }
+    idem_call_fail(passage->call,
+                   passage->effect == IDEM_EFFECT_IN_DOUBT ? IDEM_UNAVAILABLE
+                                                           : IDEM_ABORTED,
+                   passage->effect, NULL,
+                   "%s could not commit in %u executions", call->method->name,
+                   passage->repeats + 1);
+    passage_leave(passage, NULL);
+}
+
+static void
+released_to_repeat(struct idem_ticket *ticket)
+{
+    struct passage *passage = (struct passage *)ticket;
+
+    passage->effect = IDEM_EFFECT_ROLLED_BACK;
+    run_again(passage);
+}
+
+/* --- Complete --- */
+
+static void
+note_recorded(struct passage *passage)
+{
+    struct once *once = passage->once;
+    struct idem_call *call = passage->call;
+    struct idem_answer *answer = &passage->ticket.answer;
+
+    if (answer->first_at_ms == 0)
+        answer->first_at_ms = once->clock->wall_ms(once->clock);
+    call->outcome.final = true;
+    (void)IDEM_FAULT("once.fill.before");
+    if (once->shield && call->method->ask_redis == IDEM_ASK_REDIS_ALWAYS)
+        idem_shield_fill(once->shield, &passage->ticket.id,
+                         &passage->ticket.fingerprint, answer);
+    (void)IDEM_FAULT("once.answer.before");
+    passage_leave(passage, answer);
+}
+
+/* TRANSACTION: nothing changed. LEASED: the effect is elsewhere and stands; the
+ * record is written late. */
+static void
+fail_to_complete(struct passage *passage)
+{
+    struct idem_ticket *ticket = &passage->ticket;
+    struct idem_call *call = passage->call;
+    struct idem_error *error = &ticket->error;
+    enum idem_effect effect = IDEM_EFFECT_ROLLED_BACK;
+
+    once_count(passage->once, ONCE_STORE_FAILED);
+    if (ticket->mode == IDEM_MODE_LEASED) {
+        effect = IDEM_EFFECT_IN_DOUBT;
+        late_start(passage->once, call, ticket,
+                   passage->once->store->ops->complete);
+    }
+    if (error->status == IDEM_OK)
+        error->status = IDEM_UNAVAILABLE;
+    idem_call_fail_with(call, effect, error);
+    passage_leave(passage, NULL);
+}
+
+/* The handler ended the transaction by itself. */
+static void
+be_in_doubt(struct passage *passage)
+{
+    verdict_refuse(passage);
+    passage_leave(passage, NULL);
+}
+
+static void
+completed(struct idem_ticket *ticket)
+{
+    struct passage *passage = (struct passage *)ticket;
+
+    (void)IDEM_FAULT("once.complete.after");
+    switch ((int)ticket->verdict) {
+    case IDEM_VERDICT_MINE:
+        note_recorded(passage);
+        break;
+    case IDEM_VERDICT_DONE:
+        passage_replay(passage, &ticket->answer);
+        break;
+    case IDEM_VERDICT_FENCED:
+        be_fenced(passage);
+        break;
+    case IDEM_VERDICT_DOUBT:
+        be_in_doubt(passage);
+        break;
+    case IDEM_VERDICT_UNKNOWN:
+        /* Only the claim waits for the lost commit to end one way or the
+         * other: a look may be too early (semantics.md, M1). */
+        passage->effect = IDEM_EFFECT_IN_DOUBT;
+        run_again(passage);
+        break;
+    case IDEM_VERDICT_CONFLICT:
+        passage->effect = IDEM_EFFECT_ROLLED_BACK;
+        run_again(passage);
+        break;
+    default:
+        fail_to_complete(passage);
+        break;
+    }
+}
+
+static void
+complete(struct passage *passage)
+{
+    (void)IDEM_FAULT("once.complete.before");
+    ask_to(passage, passage->once->store->ops->complete, completed);
+}
+
+/* --- Release and doubt --- */
+
+static void
+let_go(struct idem_ticket *ticket, store_op_fn *op)
+{
+    struct passage *passage = (struct passage *)ticket;
+
+    if (ticket->verdict == IDEM_VERDICT_FENCED) {
+        be_fenced(passage);
+        return;
+    }
+    if (ticket->verdict == IDEM_VERDICT_DOUBT) {
+        be_in_doubt(passage);
+        return;
+    }
+    if (ticket->verdict == IDEM_VERDICT_FAILED) {
+        once_count(passage->once, ONCE_STORE_FAILED);
+        if (ticket->mode == IDEM_MODE_LEASED)
+            late_start(passage->once, passage->call, ticket, op);
+    }
+    passage_leave(passage, NULL);
+}
+
+static void
+released(struct idem_ticket *ticket)
+{
+    let_go(ticket, ((struct passage *)ticket)->once->store->ops->release);
+}
+
+static void
+doubted(struct idem_ticket *ticket)
+{
+    struct once *once = ((struct passage *)ticket)->once;
+
+    once_count(once, ONCE_IN_DOUBT);
+    let_go(ticket, once->store->ops->doubt);
+}
+
+static void
+release(struct passage *passage)
+{
+    ask_to(passage, passage->once->store->ops->release, released);
+}
+
+/* --- A reply that is too large to be stored --- */
+
+/* TRANSACTION: nothing happened. LEASED: the effect stands, so this answer is
+ * the record, and whoever repeats the key is told the same. */
+static void
+fail_too_large(struct passage *passage)
+{
+    struct idem_call *call = passage->call;
+    bool leased = passage->ticket.mode == IDEM_MODE_LEASED;
+
+    idem_call_fail(
+        call, IDEM_RESOURCE_EXHAUSTED,
+        leased ? IDEM_EFFECT_IN_DOUBT : IDEM_EFFECT_ROLLED_BACK,
+        IDEM_REPLY_TOO_LARGE, "the reply has %zu bytes; %s stores at most %zu",
+        call->reply.size, call->method->name, call->method->max_reply);
+}
+
+/* --- What the handler's outcome asks for --- */
+
+static bool
+was_begun(const struct idem_call *call)
+{
+    return call->outcome.effect != IDEM_EFFECT_REFUSED &&
+           call->outcome.effect != IDEM_EFFECT_NOT_SENT;
+}
+
+static bool
+is_recorded(const struct idem_call *call)
+{
+    return call->outcome.status == IDEM_OK ||
+           (call->method->recorded >> call->outcome.status & 1) != 0;
+}
+
+static bool
+is_too_large(const struct idem_call *call)
+{
+    return call->outcome.status == IDEM_OK && call->method->max_reply > 0 &&
+           call->reply.size > call->method->max_reply;
+}
+
+/* A serialization failure or deadlock in the handler, whatever it made of it.
+ */
+static bool
+met_conflict(const struct passage *passage)
+{
+    const struct idem_tx *tx = passage->ticket.tx;
+
+    return passage->ticket.mode == IDEM_MODE_TRANSACTION && tx &&
+           tx->failed == IDEM_ABORTED;
+}
+
+/* A handler that is to be tried again. Outside of the database nobody knows
+ * what it did before it gave up. */
+static void
+give_back(struct passage *passage)
+{
+    struct idem_call *call = passage->call;
+
+    if (passage->ticket.mode == IDEM_MODE_LEASED)
+        call->outcome.effect = IDEM_EFFECT_IN_DOUBT;
+    if (passage->ticket.mode == IDEM_MODE_LEASED &&
+        (call->outcome.status == IDEM_INTERNAL ||
+         call->outcome.status == IDEM_UNKNOWN))
+        ask_to(passage, passage->once->store->ops->doubt, doubted);
+    else
+        release(passage);
+}
+
+static void
+record(struct passage *passage)
+{
+    struct idem_call *call = passage->call;
+    struct idem_answer *answer = &passage->ticket.answer;
+    struct idem_error err;
+    enum idem_status status;
+
+    if (is_too_large(call) && call->method->oversize != IDEM_OVERSIZE_FAIL)
+        status = answer_without_reply(answer, call, &err);
+    else
+        status = answer_of_call(answer, call, &err);
+    if (status == IDEM_OK) {
+        complete(passage);
+        return;
+    }
+    idem_call_fail_with(call, IDEM_EFFECT_ROLLED_BACK, &err);
+    give_back(passage);
+}
+
+void
+passage_finish(struct passage *passage)
+{
+    struct idem_call *call = passage->call;
+    bool fails =
+        is_too_large(call) && call->method->oversize == IDEM_OVERSIZE_FAIL;
+
+    (void)IDEM_FAULT("once.handler.after");
+    renewal_end(passage->renewal);
+    passage->renewal = NULL;
+    passage->up = true;
+    if (!was_begun(call)) {
+        release(passage);
+        return;
+    }
+    if (met_conflict(passage)) {
+        ask_to(passage, passage->once->store->ops->release, released_to_repeat);
+        return;
+    }
+    if (fails)
+        fail_too_large(passage);
+    if (is_recorded(call) ||
+        (fails && passage->ticket.mode == IDEM_MODE_LEASED))
+        record(passage);
+    else
+        give_back(passage);
+}

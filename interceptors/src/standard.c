@@ -1,0 +1,92 @@
+#include <idem/deadline.h>
+#include <idem/key.h>
+#include <idem/retry.h>
+#include <idem/shield.h>
+#include <idem/standard.h>
+
+static enum idem_status
+add_to_channel(struct idem_channel *channel,
+               struct idem_interceptor *interceptor, struct idem_error *err)
+{
+    if (!interceptor)
+        return idem_fail(err, IDEM_RESOURCE_EXHAUSTED, "no memory");
+    return idem_channel_add(channel, interceptor, err);
+}
+
+enum idem_status
+idem_client_open(struct idem_channel **out, const char *target,
+                 const struct idem_channel_options *options,
+                 struct idem_error *err)
+{
+    struct idem_channel *channel;
+    enum idem_status status = idem_channel_new(&channel, target, options, err);
+
+    if (status != IDEM_OK)
+        return status;
+    status = add_to_channel(channel, idem_deadline_new(), err);
+    if (status == IDEM_OK)
+        status = add_to_channel(channel, idem_key_interceptor_new(), err);
+    if (status == IDEM_OK)
+        status = add_to_channel(channel, idem_retry_new(), err);
+    if (status != IDEM_OK) {
+        idem_channel_close(channel);
+        return status;
+    }
+    *out = channel;
+    return IDEM_OK;
+}
+
+/* Owns the store and the shield, also on failure. */
+static enum idem_status
+add_once(struct idem_server *server, struct idem_store *store,
+         const struct idem_once_options *options, struct idem_error *err)
+{
+    struct idem_interceptor *once;
+    enum idem_status status = idem_once_new(&once, store, options, err);
+
+    return status == IDEM_OK ? idem_server_add(server, once, err) : status;
+}
+
+static enum idem_status
+add_deadline(struct idem_server *server, struct idem_error *err)
+{
+    struct idem_interceptor *deadline = idem_deadline_new();
+
+    if (!deadline)
+        return idem_fail(err, IDEM_RESOURCE_EXHAUSTED, "no memory");
+    return idem_server_add(server, deadline, err);
+}
+
+static void
+drop(struct idem_store *store, const struct idem_once_options *once)
+{
+    idem_store_free(store);
+    if (once)
+        idem_shield_free(once->shield);
+}
+
+enum idem_status
+idem_server_open(struct idem_server **out, struct idem_store *store,
+                 const struct idem_server_options *options,
+                 const struct idem_once_options *once, struct idem_error *err)
+{
+    struct idem_server *server;
+    enum idem_status status = idem_server_new(&server, options, err);
+
+    if (status != IDEM_OK) {
+        drop(store, once);
+        return status;
+    }
+    if (store)
+        status = add_once(server, store, once, err);
+    else
+        drop(NULL, once);
+    if (status == IDEM_OK)
+        status = add_deadline(server, err);
+    if (status != IDEM_OK) {
+        idem_server_free(server);
+        return status;
+    }
+    *out = server;
+    return IDEM_OK;
+}
