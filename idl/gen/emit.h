@@ -1,0 +1,33 @@
+#ifndef EMIT_H
+#define EMIT_H
+
+#include "service.h"
+#include "text.h"
+
+/* Generated C. The .proto is free of complaints by now. */
+
+/* "payments/v1/payments.proto" gives "payments/v1/payments" and the end. */
+const char *emit_name(struct pool *pool, const char *proto, const char *end);
+
+/* x.idem.h: names without double underscores, handler tables and stubs. */
+void emit_header(struct text *out, const struct model *model,
+                 const struct file *file);
+
+/* The part of the header that is about messages and enums. */
+void emit_types(struct text *out, const struct model *model,
+                const struct file *file);
+
+/* x.idem.c: glue, const policy, descriptors. */
+void emit_source(struct text *out, const struct model *model,
+                 const struct file *file);
+
+/* The const data of a service: its methods with their policy. */
+void emit_methods(struct text *out, const struct model *model,
+                  const struct service *service);
+
+/* A serialized FileDescriptorSet of the file and all that it imports, as bytes
+ * of a static array. */
+void emit_descriptors(struct text *out, const struct model *model,
+                      const struct file *file);
+
+#endif

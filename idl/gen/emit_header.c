@@ -1,0 +1,159 @@
+#include "emit.h"
+
+#include "names.h"
+
+#include <ctype.h>
+#include <string.h>
+
+const char *
+emit_name(struct pool *pool, const char *proto, const char *end)
+{
+    size_t size = strlen(proto);
+
+    if (size > 6 && !strcmp(proto + size - 6, ".proto"))
+        size -= 6;
+    return pool_printf(pool, "%.*s%s", (int)size, proto, end);
+}
+
+static const char *
+guard(struct pool *pool, const char *proto)
+{
+    struct text text = {.pool = pool};
+
+    for (const char *at = emit_name(pool, proto, ""); *at; at++) {
+        if (isalnum((unsigned char)*at))
+            text_add(&text, "%c", toupper((unsigned char)*at));
+        else if (*at == '/' || *at == '_')
+            text_add(&text, "_");
+        else
+            text_add(&text, "_%02X", (unsigned char)*at);
+    }
+    text_add(&text, "_IDEM_H");
+    return text.at;
+}
+
+static void
+emit_includes(struct text *out, const struct model *model,
+              const file_proto *file, bool services)
+{
+    text_add(out, "#include \"%s\"\n",
+             emit_name(out->pool, file->name, ".pb-c.h"));
+    for (size_t i = 0; i < file->n_dependency; i++)
+        if (model_import_needed(model, file, file->dependency[i], true))
+            text_add(out, "#include \"%s\"\n",
+                     emit_name(out->pool, file->dependency[i], ".idem.h"));
+    if (services)
+        text_add(out, "\n#include <idem/channel.h>\n"
+                      "#include <idem/context.h>\n"
+                      "#include <idem/server.h>\n");
+}
+
+static void
+emit_handlers(struct text *out, const struct service *service)
+{
+    text_add(out,
+             "\n/* What answers %s. An empty slot answers UNIMPLEMENTED.\n"
+             " * A handler fills reply and returns IDEM_OK, or fails with\n"
+             " * idem_context_fail(). */\n"
+             "struct %s_handlers {\n",
+             service->full, service->name);
+    for (size_t i = 0; i < service->n_methods; i++) {
+        const struct method *method = &service->methods[i];
+
+        text_comment(out, "    ",
+                     path_comment(service->file->proto, &method->path));
+        text_add(out,
+                 "    enum idem_status (*%s)(struct idem_context *context,\n"
+                 "        const %s *request,\n"
+                 "        %s *reply);\n",
+                 method->slot, method->input->alias, method->output->alias);
+    }
+    text_add(out, "};\n");
+    text_add(out,
+             "\n/* Before the server starts. handlers is copied; user is what\n"
+             " * idem_context_user() gives. */\n"
+             "enum idem_status %s_register(struct idem_server *server,\n"
+             "    const struct %s_handlers *handlers,\n"
+             "    void *user, struct idem_error *err) IDEM_MUST_CHECK;\n",
+             service->name, service->name);
+}
+
+static void
+emit_stubs(struct text *out, const struct method *method)
+{
+    const char *name = method->name;
+    const char *input = method->input->alias, *output = method->output->alias;
+
+    text_add(out, "\n/* %s: mode %s%s. */\n", method->full, method->policy.mode,
+             method->policy.read_only ? ", no side effects" : "");
+    text_comment(out, "",
+                 path_comment(method->service->file->proto, &method->path));
+    text_add(out,
+             "#define %s_METHOD \"%s\"\n"
+             "#define %s_method (%s_methods[%zu])\n",
+             method->shout, method->full, name, method->service->name,
+             (size_t)(method - method->service->methods));
+    text_add(out,
+             "\n/* Call and wait. On OK *reply is the caller's, to be freed\n"
+             " * with %s_free(). reply, options and outcome may be NULL. */\n"
+             "enum idem_status %s(struct idem_channel *channel,\n"
+             "    const %s *request,\n"
+             "    %s **reply,\n"
+             "    const struct idem_call_options *options,\n"
+             "    struct idem_outcome *outcome);\n",
+             output, name, input, output);
+    text_add(out,
+             "\n/* Start the call; done runs exactly once, on a thread of the\n"
+             " * library. reply is NULL unless the outcome is OK, and done's\n"
+             " * only while it runs. Give the handle back with\n"
+             " * idem_call_release(). */\n"
+             "typedef void %s_done(struct idem_call *call,\n"
+             "    const %s *reply,\n"
+             "    const struct idem_outcome *outcome);\n"
+             "struct idem_call *%s_async(struct idem_channel *channel,\n"
+             "    const %s *request,\n"
+             "    const struct idem_call_options *options,\n"
+             "    %s_done *done);\n",
+             name, output, name, input, name);
+}
+
+static void
+emit_service(struct text *out, const struct service *service)
+{
+    const char *words = path_comment(service->file->proto, &service->path);
+
+    text_add(out, "\n/* %s ", service->full);
+    for (size_t i = strlen(service->full); i < 71; i++)
+        text_add(out, "-");
+    text_add(out, " */\n\n");
+    text_comment(out, "", words);
+    text_add(out,
+             "#define %s_SERVICE \"%s\"\n"
+             "extern const struct idem_method %s_methods[%zu];\n"
+             "extern const struct idem_service %s_service;\n",
+             names_shout(out->pool, service->name), service->full,
+             service->name, service->n_methods, service->name);
+    emit_handlers(out, service);
+    for (size_t i = 0; i < service->n_methods; i++)
+        emit_stubs(out, &service->methods[i]);
+}
+
+void
+emit_header(struct text *out, const struct model *model,
+            const struct file *file)
+{
+    size_t n;
+    const struct service *services = services_of(model, file, &n);
+    const char *name = file->proto->name;
+
+    text_add(out,
+             "/* Generated by protoc-gen-idem from %s. Do not edit. */\n"
+             "#ifndef %s\n#define %s\n\n",
+             name, guard(out->pool, name), guard(out->pool, name));
+    emit_includes(out, model, file->proto, n > 0);
+    text_add(out, "\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n");
+    emit_types(out, model, file);
+    for (size_t i = 0; i < n; i++)
+        emit_service(out, &services[i]);
+    text_add(out, "\n#ifdef __cplusplus\n}\n#endif\n\n#endif\n");
+}

@@ -1,0 +1,173 @@
+#include "emit.h"
+
+#include <inttypes.h>
+
+/* Every field that the fingerprint leaves out, in the request and whatever
+ * messages can stand in it. */
+struct ignored {
+    const struct type **seen;
+    size_t n_seen;
+    struct text rows;
+    size_t count;
+};
+
+static void
+find_ignored(const struct model *model, const struct type *type,
+             struct ignored *ignored)
+{
+    if (!type || !type->message)
+        return;
+    for (size_t i = 0; i < ignored->n_seen; i++)
+        if (ignored->seen[i] == type)
+            return;
+    ignored->seen[ignored->n_seen++] = type;
+    for (size_t i = 0; i < type->message->n_field; i++) {
+        const field_proto *field = type->message->field[i];
+
+        if (policy_field_ignored(model->pool, field)) {
+            text_add(&ignored->rows, "    {&%s__descriptor, %d}, /* %s */\n",
+                     type->lower, field->number, field->name);
+            ignored->count++;
+        }
+        find_ignored(model, model_type(model, field->type_name), ignored);
+    }
+}
+
+static size_t
+emit_ignored(struct text *out, const struct model *model,
+             const struct method *method)
+{
+    struct ignored ignored = {.rows = {.pool = model->pool}};
+
+    ignored.seen =
+        pool_alloc(model->pool, model->n_types * sizeof(*ignored.seen));
+    find_ignored(model, method->input, &ignored);
+    if (ignored.count)
+        text_add(out,
+                 "\nstatic const struct idem_ignored_field %s_ignored[] = {\n"
+                 "%s};\n",
+                 method->name, ignored.rows.at);
+    return ignored.count;
+}
+
+static size_t
+emit_key(struct text *out, const struct model *model,
+         const struct method *method)
+{
+    const key_policy *key = method->policy.key;
+    struct text rows = {.pool = model->pool};
+
+    if (!key || !key->n_fields)
+        return 0;
+    text_add(out, "\n");
+    for (size_t i = 0; i < key->n_fields; i++) {
+        const char *path = key->fields[i];
+        const field_proto **fields =
+            pool_alloc(model->pool, service_key_depth(path) * sizeof(*fields));
+        unsigned depth = service_key_path(model, method->input, path, fields);
+
+        text_add(out, "static const unsigned %s_key_%zu[] = {", method->name,
+                 i);
+        for (unsigned j = 0; j < depth; j++)
+            text_add(out, "%s%d", j ? ", " : "", fields[j]->number);
+        text_add(out, "};\n");
+        text_add(&rows, "    {\"%s\", %s_key_%zu, %u},\n", path, method->name,
+                 i, depth);
+    }
+    text_add(out, "static const struct idem_key_field %s_key[] = {\n%s};\n",
+             method->name, rows.at);
+    return key->n_fields;
+}
+
+static void
+emit_retry(struct text *out, const struct policy *policy)
+{
+    if (!policy->max_attempts)
+        return;
+    text_add(out,
+             "        .retry = {.max_attempts = %u,\n"
+             "                  .initial_backoff_ms = %" PRId64 ",\n"
+             "                  .max_backoff_ms = %" PRId64 ",\n"
+             "                  .backoff_multiplier_milli = %u,\n"
+             "                  .retryable = 0x%" PRIx32 "},\n",
+             policy->max_attempts, policy->initial_backoff_ms,
+             policy->max_backoff_ms, policy->multiplier_milli,
+             policy->retryable);
+}
+
+static void
+emit_policy(struct text *out, const struct policy *policy)
+{
+    text_add(out,
+             "        .mode = IDEM_MODE_%s,\n"
+             "        .dispatch = IDEM_DISPATCH_%s,\n"
+             "        .read_only = %s,\n"
+             "        .idempotent = %s,\n"
+             "        .key_source = IDEM_KEY_%s,\n"
+             "        .key_required = %s,\n",
+             policy->mode, policy->dispatch,
+             policy->read_only ? "true" : "false",
+             policy->idempotent ? "true" : "false",
+             policy->key_fields ? "FIELDS" : "MINTED",
+             policy->key_required ? "true" : "false");
+    text_add(out,
+             "        .window_ms = %" PRId64 ",\n"
+             "        .timeout_ms = %" PRId64 ",\n"
+             "        .lease_ms = %" PRId64 ",\n"
+             "        .max_execution_ms = %" PRId64 ",\n"
+             "        .recorded = 0x%" PRIx32 ",\n",
+             policy->window_ms, policy->options->timeout_ms, policy->lease_ms,
+             policy->max_execution_ms, policy->recorded);
+    text_add(out,
+             "        .in_flight = IDEM_IN_FLIGHT_%s,\n"
+             "        .ask_redis = IDEM_ASK_REDIS_%s,\n"
+             "        .after_crash = IDEM_AFTER_CRASH_%s,\n"
+             "        .max_reply = %" PRId64 ",\n"
+             "        .oversize = IDEM_OVERSIZE_%s,\n",
+             policy->in_flight, policy->ask_redis, policy->after_crash,
+             policy->max_reply, policy->oversize);
+    emit_retry(out, policy);
+}
+
+static void
+emit_method(struct text *out, const struct method *method, size_t n_key,
+            size_t n_ignored)
+{
+    text_add(out,
+             "    {\n"
+             "        .name = %s_METHOD,\n"
+             "        .scope = \"%s\",\n"
+             "        .request = &%s__descriptor,\n"
+             "        .reply = &%s__descriptor,\n"
+             "        .invoke = invoke_%s,\n",
+             method->shout, method->scope, method->input->lower,
+             method->output->lower, method->name);
+    if (n_key)
+        text_add(
+            out,
+            "        .key_fields = %s_key,\n        .n_key_fields = %zu,\n",
+            method->name, n_key);
+    if (n_ignored)
+        text_add(out,
+                 "        .ignored = %s_ignored,\n        .n_ignored = %zu,\n",
+                 method->name, n_ignored);
+    emit_policy(out, &method->policy);
+    text_add(out, "    },\n");
+}
+
+void
+emit_methods(struct text *out, const struct model *model,
+             const struct service *service)
+{
+    struct text rows = {.pool = model->pool};
+
+    for (size_t i = 0; i < service->n_methods; i++) {
+        const struct method *method = &service->methods[i];
+        size_t n_key = emit_key(out, model, method);
+        size_t n_ignored = emit_ignored(out, model, method);
+
+        emit_method(&rows, method, n_key, n_ignored);
+    }
+    text_add(out, "\nconst struct idem_method %s_methods[%zu] = {\n%s};\n",
+             service->name, service->n_methods, rows.at);
+}

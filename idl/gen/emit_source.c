@@ -1,0 +1,154 @@
+#include "emit.h"
+
+#include "names.h"
+
+static void
+emit_frees(struct text *out, const struct model *model, const struct file *file)
+{
+    for (size_t i = 0; i < model->n_types; i++) {
+        const struct type *type = &model->types[i];
+
+        if (type->file != file || !type->message)
+            continue;
+        text_add(out,
+                 "\nvoid\n%s_free(%s *message)\n{\n"
+                 "    protobuf_c_message_free_unpacked("
+                 "(struct ProtobufCMessage *)message,\n"
+                 "                                     NULL);\n}\n",
+                 type->alias, type->alias);
+    }
+}
+
+static void
+emit_invoke(struct text *out, const struct method *method)
+{
+    const char *service = method->service->name;
+
+    text_add(out,
+             "\nstatic enum idem_status\n"
+             "invoke_%s(const void *handlers,\n"
+             "    struct idem_context *context,\n"
+             "    const struct ProtobufCMessage *request,\n"
+             "    struct ProtobufCMessage *reply)\n{\n"
+             "    const struct %s_handlers *table = handlers;\n\n",
+             method->name, service);
+    text_add(out,
+             "    if (!table->%s)\n"
+             "        return idem_context_fail(context, IDEM_UNIMPLEMENTED,\n"
+             "            \"%%s has no handler\", %s_METHOD);\n",
+             method->slot, method->shout);
+    text_add(out,
+             "    return table->%s(context,\n"
+             "        (const %s *)request,\n"
+             "        (%s *)reply);\n}\n",
+             method->slot, method->input->alias, method->output->alias);
+}
+
+static void
+emit_blocking(struct text *out, const struct method *method)
+{
+    text_add(out,
+             "\nenum idem_status\n"
+             "%s(struct idem_channel *channel,\n"
+             "    const %s *request,\n"
+             "    %s **reply,\n"
+             "    const struct idem_call_options *options,\n"
+             "    struct idem_outcome *outcome)\n{\n",
+             method->name, method->input->alias, method->output->alias);
+    text_add(out,
+             "    struct ProtobufCMessage *raw = NULL;\n"
+             "    enum idem_status status = idem_channel_call(channel,\n"
+             "        &%s_method,\n"
+             "        (const struct ProtobufCMessage *)request,\n"
+             "        reply ? &raw : NULL, options, outcome);\n\n"
+             "    if (reply && status == IDEM_OK)\n"
+             "        *reply = (%s *)raw;\n"
+             "    return status;\n}\n",
+             method->name, method->output->alias);
+}
+
+static void
+emit_async(struct text *out, const struct method *method)
+{
+    const char *name = method->name;
+
+    text_add(out,
+             "\nstatic void\n"
+             "finish_%s(struct idem_call *call,\n"
+             "    const struct ProtobufCMessage *reply,\n"
+             "    const struct idem_outcome *outcome, void (*author)(void))\n"
+             "{\n"
+             "    %s_done *done = (%s_done *)author;\n\n"
+             "    if (done)\n"
+             "        done(call, (const %s *)reply, outcome);\n}\n",
+             name, name, name, method->output->alias);
+    text_add(out,
+             "\nstruct idem_call *\n"
+             "%s_async(struct idem_channel *channel,\n"
+             "    const %s *request,\n"
+             "    const struct idem_call_options *options,\n"
+             "    %s_done *done)\n{\n"
+             "    return idem_channel_start(channel,\n"
+             "        &%s_method,\n"
+             "        (const struct ProtobufCMessage *)request, options,\n"
+             "        finish_%s,\n"
+             "        (void (*)(void))done);\n}\n",
+             name, method->input->alias, name, name, name);
+}
+
+static void
+emit_register(struct text *out, const struct service *service)
+{
+    const char *name = service->name;
+
+    text_add(out,
+             "\nenum idem_status\n"
+             "%s_register(struct idem_server *server,\n"
+             "    const struct %s_handlers *handlers,\n"
+             "    void *user, struct idem_error *err)\n{\n"
+             "    return idem_server_register(server, &%s_service,\n"
+             "        handlers, sizeof(*handlers), user, err);\n}\n",
+             name, name, name);
+}
+
+static void
+emit_service(struct text *out, const struct model *model,
+             const struct service *service)
+{
+    for (size_t i = 0; i < service->n_methods; i++)
+        emit_invoke(out, &service->methods[i]);
+    emit_methods(out, model, service);
+    text_add(out,
+             "\nconst struct idem_service %s_service = {\n"
+             "    .name = %s_SERVICE,\n"
+             "    .methods = %s_methods,\n"
+             "    .n_methods = %zu,\n"
+             "    .descriptors = {descriptors, sizeof(descriptors)},\n"
+             "};\n",
+             service->name, names_shout(out->pool, service->name),
+             service->name, service->n_methods);
+    emit_register(out, service);
+    for (size_t i = 0; i < service->n_methods; i++) {
+        emit_blocking(out, &service->methods[i]);
+        emit_async(out, &service->methods[i]);
+    }
+}
+
+void
+emit_source(struct text *out, const struct model *model,
+            const struct file *file)
+{
+    size_t n;
+    const struct service *services = services_of(model, file, &n);
+
+    text_add(out,
+             "/* Generated by protoc-gen-idem from %s. Do not edit. */\n"
+             "#include \"%s\"\n",
+             file->proto->name,
+             emit_name(out->pool, file->proto->name, ".idem.h"));
+    emit_frees(out, model, file);
+    if (n > 0)
+        emit_descriptors(out, model, file);
+    for (size_t i = 0; i < n; i++)
+        emit_service(out, model, &services[i]);
+}

@@ -1,0 +1,185 @@
+/* protoc-gen-idem: the plugin of protoc, and with --lower the step in front of
+ * protoc-c (docs/language.md). */
+#include "emit.h"
+#include "lint.h"
+#include "lower.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef Google__Protobuf__Compiler__CodeGeneratorRequest plugin_request;
+typedef Google__Protobuf__Compiler__CodeGeneratorResponse plugin_response;
+typedef Google__Protobuf__Compiler__CodeGeneratorResponse__File plugin_file;
+
+#define FEATURE_PROTO3_OPTIONAL 1
+
+static int
+fail(const char *what, const char *name)
+{
+    fprintf(stderr, "protoc-gen-idem: %s %s\n", what, name);
+    return 1;
+}
+
+static ProtobufCBinaryData
+read_all(struct pool *pool, FILE *from)
+{
+    ProtobufCBinaryData bytes = {0};
+    size_t room = 0, got;
+
+    do {
+        if (bytes.len == room) {
+            room = room ? 2 * room : 1 << 16;
+            bytes.data = pool_grow(pool, bytes.data, bytes.len, room);
+        }
+        got = fread(bytes.data + bytes.len, 1, room - bytes.len, from);
+        bytes.len += got;
+    } while (got > 0);
+    return bytes;
+}
+
+static bool
+write_message(struct pool *pool, FILE *to, const ProtobufCMessage *message)
+{
+    size_t size = protobuf_c_message_get_packed_size(message);
+    uint8_t *bytes = pool_alloc(pool, size);
+
+    protobuf_c_message_pack(message, bytes);
+    return fwrite(bytes, 1, size, to) == size && fflush(to) == 0;
+}
+
+static char *
+checked(const struct model *model, const struct file *file)
+{
+    struct complaints complaints = {.pool = model->pool};
+
+    lint_shape(&complaints, file);
+    lint_policies(&complaints, model, file);
+    lint_names(&complaints, model, file);
+    if (!complaints.count)
+        return NULL;
+    /* protoc writes "--idem_out: " in front: begin on a line of our own. */
+    return pool_printf(model->pool, "\n%s", complaints_text(&complaints));
+}
+
+static void
+add_file(plugin_response *response, struct pool *pool, const char *name,
+         const struct text *content)
+{
+    static const plugin_file empty =
+        GOOGLE__PROTOBUF__COMPILER__CODE_GENERATOR_RESPONSE__FILE__INIT;
+    plugin_file *file = pool_grow(pool, &empty, sizeof(empty), sizeof(empty));
+
+    file->name = pool_printf(pool, "%s", name);
+    file->content = content->at;
+    response->file[response->n_file++] = file;
+}
+
+static void
+generate(const struct model *model, const struct file *file,
+         plugin_response *response)
+{
+    struct text header = {.pool = model->pool}, source = {.pool = model->pool};
+    const char *name = file->proto->name;
+
+    response->error = checked(model, file);
+    if (response->error)
+        return;
+    emit_header(&header, model, file);
+    emit_source(&source, model, file);
+    add_file(response, model->pool, emit_name(model->pool, name, ".idem.h"),
+             &header);
+    add_file(response, model->pool, emit_name(model->pool, name, ".idem.c"),
+             &source);
+}
+
+static int
+plugin(struct pool *pool)
+{
+    plugin_response response =
+        GOOGLE__PROTOBUF__COMPILER__CODE_GENERATOR_RESPONSE__INIT;
+    ProtobufCBinaryData bytes = read_all(pool, stdin);
+    plugin_request *request =
+        google__protobuf__compiler__code_generator_request__unpack(
+            &pool->allocator, bytes.len, bytes.data);
+    struct model model;
+
+    if (!request)
+        return fail("cannot read", "the request; I am a plugin of protoc");
+    model_init(&model, pool, request->proto_file, request->n_proto_file);
+    response.has_supported_features = 1;
+    response.supported_features = FEATURE_PROTO3_OPTIONAL;
+    response.file = pool_alloc(pool, 2 * request->n_file_to_generate *
+                                         sizeof(*response.file));
+    for (size_t i = 0; i < request->n_file_to_generate && !response.error; i++)
+        generate(&model, model_file(&model, request->file_to_generate[i]),
+                 &response);
+    if (response.error)
+        response.n_file = 0;
+    if (!write_message(pool, stdout, &response.base))
+        return fail("cannot write", "the response");
+    return 0;
+}
+
+static set_proto *
+read_set(struct pool *pool, const char *name)
+{
+    FILE *file = fopen(name, "rb");
+    ProtobufCBinaryData bytes;
+
+    if (!file)
+        return NULL;
+    bytes = read_all(pool, file);
+    fclose(file);
+    return google__protobuf__file_descriptor_set__unpack(&pool->allocator,
+                                                         bytes.len, bytes.data);
+}
+
+static bool
+write_set(struct pool *pool, const char *name, const set_proto *set)
+{
+    FILE *file = fopen(name, "wb");
+    bool written;
+
+    if (!file)
+        return false;
+    written = write_message(pool, file, &set->base);
+    return fclose(file) == 0 && written;
+}
+
+static int
+lower(struct pool *pool, const char *in, const char *out)
+{
+    set_proto *set = read_set(pool, in);
+    struct complaints complaints = {.pool = pool};
+    struct model model;
+
+    if (!set)
+        return fail("no descriptor set:", in);
+    model_init(&model, pool, set->file, set->n_file);
+    for (size_t i = 0; i < model.n_files; i++)
+        lint_shape(&complaints, &model.files[i]);
+    if (complaints.count) {
+        fprintf(stderr, "%s\n", complaints_text(&complaints));
+        return 1;
+    }
+    lower_files(&model);
+    return write_set(pool, out, set) ? 0 : fail("cannot write", out);
+}
+
+int
+main(int argc, char **argv)
+{
+    struct pool pool;
+    int result;
+
+    pool_init(&pool);
+    if (argc == 4 && !strcmp(argv[1], "--lower"))
+        result = lower(&pool, argv[2], argv[3]);
+    else if (argc == 1)
+        result = plugin(&pool);
+    else
+        result = fail("usage:", "protoc-gen-idem [--lower IN.fds OUT.fds]");
+    pool_fini(&pool);
+    return result;
+}

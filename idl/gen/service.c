@@ -1,0 +1,142 @@
+#include "service.h"
+
+#include "names.h"
+
+#include <string.h>
+
+/* A service's own names, which a method must not take. */
+static bool
+reserved(const char *slot)
+{
+    static const char *const words[] = {"register", "service", "methods",
+                                        "handlers"};
+
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+        if (!strcmp(slot, words[i]))
+            return true;
+    return false;
+}
+
+/* "payments" and "payments" stay "payments"; "shop" and "payments" are
+ * "shop_payments". */
+static const char *
+service_name(struct pool *pool, const char *prefix, const char *service)
+{
+    const char *snake = names_snake(pool, service);
+    size_t whole = strlen(prefix), tail = strlen(snake);
+
+    if (whole >= tail && !strcmp(prefix + whole - tail, snake) &&
+        (whole == tail || prefix[whole - tail - 1] == '_'))
+        return prefix;
+    return names_join(pool, prefix, snake);
+}
+
+static const char *
+scope_of(struct pool *pool, const struct method *method)
+{
+    const method_policy *options = method->policy.options;
+
+    if (*options->key_group)
+        return pool_printf(pool, "group:%s", options->key_group);
+    return *options->alias ? options->alias : method->full;
+}
+
+static void
+init_method(struct method *method, const struct model *model,
+            const struct service *service, size_t index)
+{
+    struct pool *pool = model->pool;
+    const method_proto *proto = service->proto->method[index];
+    const char *snake = names_snake(pool, proto->name);
+
+    *method = (struct method){.service = service, .proto = proto};
+    method->path = path_into(&service->path, SERVICE_METHOD, index);
+    method->full = pool_printf(pool, "%s/%s", service->full, proto->name);
+    method->slot = names_keyword(snake) || reserved(snake)
+                       ? pool_printf(pool, "%s_", snake)
+                       : snake;
+    method->name = pool_printf(pool, "%s_%s", service->name,
+                               reserved(snake) ? method->slot : snake);
+    method->shout = names_shout(pool, method->name);
+    method->input = model_type(model, proto->input_type);
+    method->output = model_type(model, proto->output_type);
+    policy_read(&method->policy, pool, proto);
+    method->scope = scope_of(pool, method);
+}
+
+static void
+init_service(struct service *service, const struct model *model,
+             const struct file *file, size_t index)
+{
+    struct pool *pool = model->pool;
+    const struct path top = {0};
+
+    *service =
+        (struct service){.file = file, .proto = file->proto->service[index]};
+    service->path = path_into(&top, FILE_SERVICE, index);
+    service->full =
+        model_full_name(pool, file->proto->package, service->proto->name);
+    service->name = service_name(pool, file->prefix, service->proto->name);
+    service->n_methods = service->proto->n_method;
+    service->methods =
+        pool_alloc(pool, service->n_methods * sizeof(*service->methods));
+    for (size_t i = 0; i < service->n_methods; i++)
+        init_method(&service->methods[i], model, service, i);
+}
+
+struct service *
+services_of(const struct model *model, const struct file *file, size_t *n)
+{
+    struct service *services =
+        pool_alloc(model->pool, file->proto->n_service * sizeof(*services));
+
+    *n = 0;
+    for (size_t i = 0; i < file->proto->n_service; i++)
+        if (file->proto->service[i]->n_method)
+            init_service(&services[(*n)++], model, file, i);
+    return services;
+}
+
+static const field_proto *
+field_named(const struct type *type, const char *name, size_t size)
+{
+    for (size_t i = 0; i < type->message->n_field; i++) {
+        const field_proto *field = type->message->field[i];
+
+        if (strlen(field->name) == size && !memcmp(field->name, name, size))
+            return field;
+    }
+    return NULL;
+}
+
+unsigned
+service_key_depth(const char *path)
+{
+    unsigned depth = 1;
+
+    for (; *path; path++)
+        depth += *path == '.';
+    return depth;
+}
+
+unsigned
+service_key_path(const struct model *model, const struct type *request,
+                 const char *path, const field_proto **fields)
+{
+    const struct type *type = request;
+    unsigned depth = 0;
+
+    for (;;) {
+        size_t size = strcspn(path, ".");
+
+        if (!type || !type->message)
+            return 0;
+        fields[depth] = field_named(type, path, size);
+        if (!fields[depth++])
+            return 0;
+        if (!path[size])
+            return depth;
+        type = model_type(model, fields[depth - 1]->type_name);
+        path += size + 1;
+    }
+}

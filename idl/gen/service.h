@@ -1,0 +1,50 @@
+#ifndef SERVICE_H
+#define SERVICE_H
+
+#include "policy.h"
+
+/* A service and its methods with the names that they get in C. */
+
+struct service {
+    const struct file *file;
+    const service_proto *proto;
+    struct path path;
+    const char *full; /* "payments.v1.Payments" */
+    const char *name; /* "payments": what its C names begin with */
+    struct method *methods;
+    size_t n_methods;
+};
+
+struct method {
+    const struct service *service;
+    const method_proto *proto;
+    struct path path;
+    const char *full;  /* "payments.v1.Payments/Charge" */
+    const char *scope; /* of its records */
+    const char *slot;  /* "charge" */
+    const char *name;  /* "payments_charge" */
+    const char *shout; /* "PAYMENTS_CHARGE" */
+    const struct type *input;
+    const struct type *output;
+    struct policy policy;
+};
+
+/* The services of a file that have methods; *n of them. One without methods
+ * gives no code. */
+struct service *services_of(const struct model *model, const struct file *file,
+                            size_t *n);
+
+/* A path of the request's fields, "order.id", as the fields from the request
+ * inward; fields has room for service_key_depth(path).
+ *
+ * @return how many
+ *
+ * @retval 0  a part does not exist, or goes into what is no message
+ */
+unsigned service_key_path(const struct model *model, const struct type *request,
+                          const char *path, const field_proto **fields);
+
+/* As many fields as the path can have. */
+unsigned service_key_depth(const char *path);
+
+#endif
