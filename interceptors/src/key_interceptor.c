@@ -1,11 +1,8 @@
 #include <idem/call.h>
 #include <idem/key.h>
 #include <idem/message.h>
-#include <idem/reason.h>
 
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* Puts the key on a call, once, above retry: every attempt carries the same one
  * (cases B028, B029). */
@@ -41,6 +38,7 @@ static enum idem_status
 choose(struct idem_call *call, struct idem_error *err)
 {
     char text[IDEM_KEY_MAX + 1];
+    struct idem_bytes made;
     struct idem_key key;
     enum idem_status status;
 
@@ -50,18 +48,12 @@ choose(struct idem_call *call, struct idem_error *err)
     if (status != IDEM_OK)
         return status;
 
-    call->key = idem_bytes_of(text);
-    call->key.data = idem_arena_copy(call->arena, call->key);
-    if (!call->key.data)
+    made = idem_bytes_of(text);
+    made.data = idem_arena_copy(call->arena, made);
+    if (!made.data)
         return idem_fail(err, IDEM_RESOURCE_EXHAUSTED, "no memory for a key");
+    call->key = made;
     return IDEM_OK;
-}
-
-static void
-show_key(struct idem_call *call)
-{
-    memcpy(call->outcome.key, call->key.data, call->key.size);
-    call->outcome.key[call->key.size] = 0;
 }
 
 static enum idem_step
@@ -79,17 +71,6 @@ key_request(struct idem_interceptor *self, struct idem_call *call)
                        err.message);
         return IDEM_ANSWER;
     }
-    show_key(call);
-    return IDEM_NEXT;
-}
-
-/* The answer may have been written over what the request side said. */
-static enum idem_step
-key_reply(struct idem_interceptor *self, struct idem_call *call)
-{
-    (void)self;
-    if (call->key.size > 0)
-        show_key(call);
     return IDEM_NEXT;
 }
 
@@ -103,7 +84,6 @@ static const struct idem_interceptor_ops key_ops = {
     .name = "key",
     .band = IDEM_BAND_KEY,
     .request = key_request,
-    .reply = key_reply,
     .free = key_free,
 };
 

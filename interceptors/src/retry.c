@@ -30,15 +30,13 @@ retry_request(struct idem_interceptor *self, struct idem_call *call)
     return IDEM_NEXT;
 }
 
-/* The call as it was before the attempt that failed. */
+/* The request as it was before the attempt that failed. */
 static void
-rewind_call(struct idem_call *call, const struct retry *retry, bool seen)
+rewind_request(struct idem_call *call, const struct retry *retry, bool seen)
 {
     call->metadata = retry->metadata;
     if (call->metadata.last)
         *call->metadata.last = NULL;
-    call->trailers = (struct idem_metadata){NULL, NULL, 0};
-    call->reply = (struct idem_bytes){NULL, 0};
     call->attempt += seen;
 }
 
@@ -59,11 +57,10 @@ retry_reply(struct idem_interceptor *self, struct idem_call *call)
     /* Also when it goes on: whoever interrupts the pause ends the call with the
      * effect that it has had so far. */
     call->outcome.effect = retry->progress.worst;
-    call->outcome.attempts = retry->progress.begun;
     if (answer.stop != RETRY_GO)
         return IDEM_NEXT;
 
-    rewind_call(call, retry, answer.seen);
+    rewind_request(call, retry, answer.seen);
     if (answer.pause_ns == 0)
         return IDEM_AGAIN;
     return idem_call_sleep(call, answer.pause_ns, IDEM_AGAIN) ? IDEM_WAIT

@@ -162,8 +162,6 @@ after_running(struct retry_progress *progress,
 static void
 count(struct retry_progress *progress, const struct idem_outcome *outcome)
 {
-    if (outcome->effect != IDEM_EFFECT_NOT_SENT)
-        progress->begun++;
     if (!never_left(outcome))
         progress->unsent = 0;
     progress->worst = retry_effect(progress, outcome);

@@ -25,7 +25,6 @@ enum retry_stop {
 
 /* Of one call. Empty when zeroed. */
 struct retry_progress {
-    unsigned begun;  /* attempts that left this process */
     unsigned spent;  /* of the policy's */
     unsigned pauses; /* of the policy since the server last named one */
     unsigned unsent; /* in a row */

@@ -10,8 +10,8 @@ IDEM_BEGIN_DECLS
  *
  *   not sent     again until the deadline, backing off
  *   refused      once at once, then by the policy
- *   KEY_RUNNING  the first call with the key is waited for, at no attempt's
- * cost in doubt     by the policy, only with a key or a declared idempotence
+ *   KEY_RUNNING  the first call with the key is waited for; costs no attempt
+ *   in doubt     by the policy, only with a key or a declared idempotence
  *   answered     when the code is in the policy and the answer is not final
  *
  * The server's retry_after_ms is obeyed exactly. A pause that would miss the

@@ -9,22 +9,25 @@
 struct idem_shield;
 
 struct idem_redis_options {
-    const char *url;   /* "redis://127.0.0.1:6379/0" or "unix:///run/r.sock" */
-    int64_t budget_ms; /* a look may take; 0: 5. Over it: as absent */
+    const char *url;      /* "redis://[[user]:password@]127.0.0.1:6379/0" or
+                           * "unix://[[user]:password@]/run/r.sock?db=0" */
+    int64_t budget_ms;    /* a look may take; 0: 5. Over it: as absent */
     int64_t entry_ttl_ms; /* of an entry; 0: 3,600,000. At most the window */
     unsigned breaker_failures; /* in a row until Redis is left alone; 0: 5 */
     int64_t breaker_ms;        /* … for this long; 0: 1,000 */
     size_t max_entry;          /* larger answers are not cached; 0: 8 KiB */
     struct idem_bytes secret;  /* signs entries; at least 16 bytes; copied */
-    const char *epoch; /* which authority the answers are of; copied. NULL:
-                        * whatever the authority says of itself */
+    const char *epoch; /* which authority the answers are of, for good; copied.
+                        * NULL: what idem_shield_set_epoch says */
     const struct idem_clock *clock; /* NULL: the system's */
 };
 
 struct idem_shield_counts {
     uint64_t looks, hits, misses;
     uint64_t rejected; /* entries that did not verify */
-    uint64_t failed;   /* errors and time-outs */
+    uint64_t failed;   /* errors and time-outs, of fills too */
+    uint64_t skipped;  /* looks that were not sent: Redis is away, left alone,
+                        * too busy, or the authority's epoch is not known */
     uint64_t fills;
 };
 
@@ -53,20 +56,24 @@ idem_redis_new(struct idem_shield **out,
 IDEM_API void idem_shield_look(struct idem_shield *shield,
                                struct idem_shield_look *look);
 
-/* Cache an answer that the authority has recorded. Fire and forget; copies. */
+/* Cache an answer that the authority has recorded. Fire and forget; copies.
+ * From any thread. */
 IDEM_API void idem_shield_fill(struct idem_shield *shield,
                                const struct idem_record_id *id,
                                const struct idem_fingerprint *fingerprint,
                                const struct idem_answer *answer);
 
 /* The authority's epoch changed (or is not known: ""): older entries do not
- * verify any more. */
+ * verify any more. Without an epoch there are no hits. From any thread; nothing
+ * when the options pin one. */
 IDEM_API void idem_shield_set_epoch(struct idem_shield *shield,
                                     const char *epoch);
 
 IDEM_API void idem_shield_counts(const struct idem_shield *shield,
                                  struct idem_shield_counts *counts);
 
+/* Looks under way are answered ABSENT first. Not from inside done. NULL is
+ * fine. */
 IDEM_API void idem_shield_free(struct idem_shield *shield);
 
 IDEM_END_DECLS

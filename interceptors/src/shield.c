@@ -1,0 +1,279 @@
+#include "shield.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#define MS 1000000LL
+#define SECRET_MIN 16
+#define FILLS_MAX 1024 /* entries that wait to be sent */
+
+static int64_t
+or_default(int64_t value, int64_t value_default)
+{
+    return value > 0 ? value : value_default;
+}
+
+static uint64_t
+counted(const atomic_uint_fast64_t *counter)
+{
+    return atomic_load_explicit(counter, memory_order_relaxed);
+}
+
+/* With the lock, or before the thread. */
+static void
+write_epoch(struct idem_shield *shield, const char *epoch)
+{
+    shield->epoch_known = epoch[0] != 0;
+    idem_sha256_of(idem_bytes_of(epoch), shield->epoch);
+}
+
+static enum idem_status
+copy_secret(struct idem_shield *shield, struct idem_bytes secret,
+            struct idem_error *err)
+{
+    uint8_t *copy;
+
+    if (secret.size < SECRET_MIN)
+        return idem_fail(err, IDEM_INVALID_ARGUMENT,
+                         "the secret has %zu bytes; at least %d are needed",
+                         secret.size, SECRET_MIN);
+    copy = malloc(secret.size);
+    if (!copy)
+        return idem_fail(err, IDEM_RESOURCE_EXHAUSTED, "no memory");
+    memcpy(copy, secret.data, secret.size);
+    shield->secret = (struct idem_bytes){copy, secret.size};
+    return IDEM_OK;
+}
+
+static enum idem_status
+set_up(struct idem_shield *shield, const struct idem_redis_options *options,
+       struct idem_error *err)
+{
+    enum idem_status status;
+
+    shield->clock = options->clock ? options->clock : idem_clock_system();
+    shield->budget_ns = or_default(options->budget_ms, 5) * MS;
+    shield->entry_ttl_ms = or_default(options->entry_ttl_ms, 3600000);
+    shield->breaker.open_ns = or_default(options->breaker_ms, 1000) * MS;
+    shield->breaker.limit = (unsigned)or_default(options->breaker_failures, 5);
+    shield->max_entry = options->max_entry ? options->max_entry : 8192;
+    shield->pinned = options->epoch != NULL;
+    write_epoch(shield, options->epoch ? options->epoch : "");
+    pthread_mutex_init(&shield->lock, NULL);
+
+    if (!options->url)
+        return idem_fail(err, IDEM_INVALID_ARGUMENT, "no Redis URL");
+    status = shield_url_parse(&shield->url, options->url, err);
+    if (status != IDEM_OK)
+        return status;
+    return copy_secret(shield, options->secret, err);
+}
+
+/* With every signal blocked: hiredis writes without MSG_NOSIGNAL, and a closed
+ * connection must not end the process (case B064). */
+static enum idem_status
+start_thread(struct idem_shield *shield, struct idem_error *err)
+{
+    sigset_t all, before;
+    int error;
+
+    shield->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (shield->wake_fd < 0)
+        return idem_fail(err, IDEM_RESOURCE_EXHAUSTED, "eventfd: %s",
+                         strerror(errno));
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    error = pthread_create(&shield->thread, NULL, shield_run, shield);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (error == 0)
+        return IDEM_OK;
+    close(shield->wake_fd);
+    return idem_fail(err, IDEM_RESOURCE_EXHAUSTED, "no thread for Redis: %s",
+                     strerror(error));
+}
+
+/* Without a thread. */
+static void
+tear_down(struct idem_shield *shield)
+{
+    pthread_mutex_destroy(&shield->lock);
+    free((void *)(uintptr_t)shield->secret.data);
+    free(shield);
+}
+
+enum idem_status
+idem_redis_new(struct idem_shield **out,
+               const struct idem_redis_options *options, struct idem_error *err)
+{
+    struct idem_shield *shield = calloc(1, sizeof(*shield));
+    enum idem_status status;
+
+    if (!shield)
+        return idem_fail(err, IDEM_RESOURCE_EXHAUSTED, "no memory");
+    status = set_up(shield, options, err);
+    if (status == IDEM_OK)
+        status = start_thread(shield, err);
+    if (status == IDEM_OK)
+        *out = shield;
+    else
+        tear_down(shield);
+    return status;
+}
+
+void
+idem_shield_look(struct idem_shield *shield, struct idem_shield_look *look)
+{
+    look->verdict = IDEM_VERDICT_ABSENT;
+    look->expires_ns =
+        shield->clock->monotonic_ns(shield->clock) + shield->budget_ns;
+    shield_count(&shield->looks, 1);
+    pthread_mutex_lock(&shield->lock);
+    shield_looks_push(&shield->new_looks, look);
+    pthread_mutex_unlock(&shield->lock);
+    shield_wake(shield);
+}
+
+/* An entry must not outlive the time in which its key means something. */
+static int64_t
+ttl_of(const struct idem_shield *shield, const struct idem_key *key)
+{
+    int64_t left_ms;
+
+    if (!key->minted)
+        return shield->entry_ttl_ms;
+    left_ms =
+        key->minted_ms + key->window_ms - shield->clock->wall_ms(shield->clock);
+    return left_ms < shield->entry_ttl_ms ? left_ms : shield->entry_ttl_ms;
+}
+
+static struct shield_fill *
+make_fill(struct idem_shield *shield, const struct shield_entry *entry)
+{
+    size_t size = shield_entry_size(entry);
+    struct shield_fill *fill;
+
+    if (size > shield->max_entry)
+        return NULL;
+    fill = malloc(sizeof(*fill) + size);
+    if (!fill)
+        return NULL;
+    fill->next = NULL;
+    fill->size = size;
+    shield_write_key(fill->key, entry->digest);
+    shield_entry_write(entry, shield->secret, fill->entry);
+    return fill;
+}
+
+/* False: too many wait already. */
+static bool
+push_fill(struct idem_shield *shield, struct shield_fill *fill)
+{
+    struct shield_fills *fills = &shield->new_fills;
+    bool pushed;
+
+    pthread_mutex_lock(&shield->lock);
+    pushed = fills->count < FILLS_MAX;
+    if (pushed) {
+        *(fills->last ? fills->last : &fills->first) = fill;
+        fills->last = &fill->next;
+        fills->count++;
+    }
+    pthread_mutex_unlock(&shield->lock);
+    return pushed;
+}
+
+void
+idem_shield_fill(struct idem_shield *shield, const struct idem_record_id *id,
+                 const struct idem_fingerprint *fingerprint,
+                 const struct idem_answer *answer)
+{
+    struct shield_entry entry = {.fingerprint = *fingerprint,
+                                 .answer = *answer};
+    int64_t ttl_ms = ttl_of(shield, &id->key);
+    struct shield_fill *fill;
+
+    memcpy(entry.digest, id->digest, sizeof(entry.digest));
+    if (ttl_ms <= 0 || !shield_epoch(shield, entry.epoch))
+        return;
+    fill = make_fill(shield, &entry);
+    if (!fill)
+        return;
+    fill->ttl_ms = ttl_ms;
+    if (push_fill(shield, fill))
+        shield_wake(shield);
+    else
+        free(fill);
+}
+
+void
+idem_shield_set_epoch(struct idem_shield *shield, const char *epoch)
+{
+    if (shield->pinned)
+        return;
+    pthread_mutex_lock(&shield->lock);
+    write_epoch(shield, epoch);
+    pthread_mutex_unlock(&shield->lock);
+}
+
+void
+idem_shield_counts(const struct idem_shield *shield,
+                   struct idem_shield_counts *counts)
+{
+    *counts = (struct idem_shield_counts){
+        .looks = counted(&shield->looks),
+        .hits = counted(&shield->hits),
+        .misses = counted(&shield->misses),
+        .rejected = counted(&shield->rejected),
+        .failed = counted(&shield->failed),
+        .skipped = counted(&shield->skipped),
+        .fills = counted(&shield->fills),
+    };
+}
+
+void
+idem_shield_free(struct idem_shield *shield)
+{
+    if (!shield)
+        return;
+    pthread_mutex_lock(&shield->lock);
+    shield->stopping = true;
+    pthread_mutex_unlock(&shield->lock);
+    shield_wake(shield);
+    pthread_join(shield->thread, NULL);
+    close(shield->wake_fd);
+    tear_down(shield);
+}
+
+void
+shield_wake(struct idem_shield *shield)
+{
+    uint64_t one = 1;
+
+    if (write(shield->wake_fd, &one, sizeof(one)) < 0)
+        return; /* the counter is full: the thread wakes already */
+}
+
+bool
+shield_epoch(struct idem_shield *shield, uint8_t epoch[IDEM_SHA256_SIZE])
+{
+    bool known;
+
+    pthread_mutex_lock(&shield->lock);
+    known = shield->epoch_known;
+    memcpy(epoch, shield->epoch, IDEM_SHA256_SIZE);
+    pthread_mutex_unlock(&shield->lock);
+    return known;
+}
+
+void
+shield_write_key(uint8_t key[SHIELD_KEY_SIZE], const uint8_t *digest)
+{
+    size_t prefix = sizeof(SHIELD_KEY_PREFIX) - 1;
+
+    memcpy(key, SHIELD_KEY_PREFIX, prefix);
+    memcpy(key + prefix, digest, IDEM_SHA256_SIZE);
+}
