@@ -1,0 +1,16 @@
+#ifndef DEMO_ASK_H
+#define DEMO_ASK_H
+
+#include "tally.h"
+
+struct idem_channel;
+
+/* Make the planned call until its answer is final: under the same key, whatever
+ * the answers in between. False: patience ended, answer is the last one. */
+bool ask_until_final(struct idem_channel *channel, const struct plan_call *call,
+                     struct tally *tally, struct answer *answer);
+
+/* Both say the same: status and reply. */
+bool answers_agree(const struct answer *a, const struct answer *b);
+
+#endif
