@@ -35,6 +35,8 @@
  * DONE and ABANDONED are written once. A record never goes back to ABSENT: it
  * goes with its partition, and then its key is refused. */
 
+#define IDEM_EPOCH_MAX 64 /* bytes, with the NUL */
+
 struct idem_store;
 struct idem_tx;
 
@@ -155,6 +157,12 @@ struct idem_store_ops {
      * RUNNING EXPIRED DOUBT ABANDONED. Does not compare fingerprints: whoever
      * abandons has the key alone. */
     void (*abandon)(struct idem_store *store, struct idem_ticket *ticket);
+
+    /* Optional. Which incarnation of the authority its answers are of, for a
+     * cache in front of it: another text once a backup was restored or another
+     * server promoted; "" while that is not known. text receives at most
+     * IDEM_EPOCH_MAX bytes. Any thread, does not block. */
+    void (*epoch)(struct idem_store *store, char *text);
 
     /* The rest blocks. */
 
