@@ -50,7 +50,7 @@ emit_descriptors(struct text *out, const struct model *model,
 
     text_add(out, "\n/* A FileDescriptorSet: this file and all that it imports,"
                   " imports first. */\n"
-                  "static const uint8_t descriptors[] = {");
+                  "static const uint8_t file_descriptors[] = {");
     for (size_t i = 0; i < bytes.len; i++)
         text_add(out, "%s%u,", i % 18 ? "" : "\n    ", bytes.data[i]);
     text_add(out, "\n};\n");

@@ -118,15 +118,16 @@ emit_service(struct text *out, const struct model *model,
     for (size_t i = 0; i < service->n_methods; i++)
         emit_invoke(out, &service->methods[i]);
     emit_methods(out, model, service);
-    text_add(out,
-             "\nconst struct idem_service %s_service = {\n"
-             "    .name = %s_SERVICE,\n"
-             "    .methods = %s_methods,\n"
-             "    .n_methods = %zu,\n"
-             "    .descriptors = {descriptors, sizeof(descriptors)},\n"
-             "};\n",
-             service->name, names_shout(out->pool, service->name),
-             service->name, service->n_methods);
+    text_add(
+        out,
+        "\nconst struct idem_service %s_service = {\n"
+        "    .name = %s_SERVICE,\n"
+        "    .methods = %s_methods,\n"
+        "    .n_methods = %zu,\n"
+        "    .descriptors = {file_descriptors, sizeof(file_descriptors)},\n"
+        "};\n",
+        service->name, names_shout(out->pool, service->name), service->name,
+        service->n_methods);
     emit_register(out, service);
     for (size_t i = 0; i < service->n_methods; i++) {
         emit_blocking(out, &service->methods[i]);

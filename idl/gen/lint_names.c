@@ -25,6 +25,11 @@ add(struct table *table, const char *name, const char *what,
 {
     struct pool *pool = table->model->pool;
 
+    if (table->file == table->of && (names_keyword(name) || names_unsafe(name)))
+        complain(table->complaints, table->file->proto, path,
+                 "%s gets the C name %s, which is a word of C or C++: give "
+                 "the file a prefix",
+                 what, name);
     for (size_t i = 0; i < table->count && table->file == table->of; i++) {
         if (strcmp(table->at[i].name, name) || !strcmp(table->at[i].what, what))
             continue;

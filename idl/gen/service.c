@@ -4,7 +4,8 @@
 
 #include <string.h>
 
-/* A service's own names, which a method must not take. */
+/* A service's own names: payments_register is not the stub of a method
+ * Register, which is payments_call_register. */
 static bool
 reserved(const char *slot)
 {
@@ -52,11 +53,10 @@ init_method(struct method *method, const struct model *model,
     *method = (struct method){.service = service, .proto = proto};
     method->path = path_into(&service->path, SERVICE_METHOD, index);
     method->full = pool_printf(pool, "%s/%s", service->full, proto->name);
-    method->slot = names_keyword(snake) || reserved(snake)
-                       ? pool_printf(pool, "%s_", snake)
-                       : snake;
-    method->name = pool_printf(pool, "%s_%s", service->name,
-                               reserved(snake) ? method->slot : snake);
+    method->slot =
+        names_keyword(snake) ? pool_printf(pool, "%s_", snake) : snake;
+    method->name = pool_printf(pool, reserved(snake) ? "%s_call_%s" : "%s_%s",
+                               service->name, snake);
     method->shout = names_shout(pool, method->name);
     method->input = model_type(model, proto->input_type);
     method->output = model_type(model, proto->output_type);

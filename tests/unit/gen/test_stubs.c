@@ -1,0 +1,169 @@
+#include "support.h"
+
+#include "fake_runtime.h"
+#include "shop/rich.idem.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static int
+reset(void **state)
+{
+    (void)state;
+    memset(&fake_runtime, 0, sizeof(fake_runtime));
+    return 0;
+}
+
+static void
+a_blocking_stub_hands_out_a_typed_reply(void **state)
+{
+    shop_buy_request request = SHOP_BUY_REQUEST_INIT;
+    shop_buy_reply *reply = NULL, *made = malloc(sizeof(*made));
+    struct idem_call_options options = {.key = "k1"};
+    struct idem_outcome outcome;
+
+    (void)state;
+    assert_non_null(made);
+    *made = (shop_buy_reply)SHOP_BUY_REPLY_INIT;
+    made->state = SHOP_ORDER_STATE_PAID;
+    fake_runtime.reply = &made->base;
+    assert_int_equal(shop_buy(NULL, &request, &reply, &options, &outcome),
+                     IDEM_OK);
+    assert_ptr_equal(fake_runtime.method, &shop_buy_method);
+    assert_ptr_equal(fake_runtime.request, &request.base);
+    assert_ptr_equal(fake_runtime.options, &options);
+    assert_int_equal(reply->state, SHOP_ORDER_STATE_PAID);
+    shop_buy_reply_free(reply);
+}
+
+static void
+a_failed_call_leaves_the_reply_alone(void **state)
+{
+    shop_buy_request request = SHOP_BUY_REQUEST_INIT;
+    shop_buy_reply mine, *reply = &mine;
+
+    (void)state;
+    fake_runtime.answer = IDEM_ABORTED;
+    assert_int_equal(shop_buy(NULL, &request, &reply, NULL, NULL),
+                     IDEM_ABORTED);
+    assert_ptr_equal(reply, &mine);
+}
+
+static void
+reply_options_and_outcome_may_be_null(void **state)
+{
+    shop_party request = SHOP_PARTY_INIT;
+
+    (void)state;
+    assert_int_equal(shop_call_register(NULL, &request, NULL, NULL, NULL),
+                     IDEM_OK);
+    assert_string_equal(fake_runtime.method->name, "shop.v1.Shop/Register");
+}
+
+static const shop_buy_reply *seen;
+static enum idem_status seen_status;
+
+static void
+note(struct idem_call *call, const shop_buy_reply *reply,
+     const struct idem_outcome *outcome)
+{
+    (void)call;
+    seen = reply;
+    seen_status = outcome->status;
+}
+
+static void
+an_async_stub_calls_the_authors_typed_callback(void **state)
+{
+    shop_buy_request request = SHOP_BUY_REQUEST_INIT;
+    shop_buy_reply reply = SHOP_BUY_REPLY_INIT;
+    struct idem_outcome outcome = {.status = IDEM_NOT_FOUND};
+
+    (void)state;
+    assert_null(shop_buy_async(NULL, &request, NULL, note));
+    fake_runtime.done(NULL, &reply.base, &outcome, fake_runtime.author);
+    assert_ptr_equal(seen, &reply);
+    assert_int_equal(seen_status, IDEM_NOT_FOUND);
+}
+
+static void
+an_async_stub_without_a_callback_is_fine(void **state)
+{
+    shop_buy_request request = SHOP_BUY_REQUEST_INIT;
+    struct idem_outcome outcome = {.status = IDEM_OK};
+
+    (void)state;
+    assert_null(shop_buy_async(NULL, &request, NULL, NULL));
+    fake_runtime.done(NULL, NULL, &outcome, fake_runtime.author);
+}
+
+static enum idem_status
+buy(struct idem_context *context, const shop_buy_request *request,
+    shop_buy_reply *reply)
+{
+    (void)context;
+    reply->state =
+        request->urgency ? SHOP_ORDER_STATE_PAID : SHOP_ORDER_STATE_OPEN;
+    return IDEM_DATA_LOSS;
+}
+
+static void
+a_handler_gets_its_own_types(void **state)
+{
+    const struct shop_handlers handlers = {.buy = buy};
+    shop_buy_request request = SHOP_BUY_REQUEST_INIT;
+    shop_buy_reply reply = SHOP_BUY_REPLY_INIT;
+
+    (void)state;
+    request._urgency_case = SHOP_BUY_REQUEST_HAS_URGENCY;
+    request.urgency = 9;
+    assert_int_equal(
+        shop_buy_method.invoke(&handlers, NULL, &request.base, &reply.base),
+        IDEM_DATA_LOSS);
+    assert_int_equal(reply.state, SHOP_ORDER_STATE_PAID);
+}
+
+static void
+an_empty_slot_is_unimplemented(void **state)
+{
+    const struct shop_handlers handlers = {.buy = buy};
+
+    (void)state;
+    assert_int_equal(shop_delete_method.invoke(&handlers, NULL, NULL, NULL),
+                     IDEM_UNIMPLEMENTED);
+    assert_string_equal(fake_runtime.failure,
+                        "shop.v1.Shop/Delete has no handler");
+}
+
+static void
+a_table_is_registered_with_its_size_and_user(void **state)
+{
+    const struct shop_handlers handlers = {.buy = buy};
+    int user;
+
+    (void)state;
+    assert_int_equal(shop_register(NULL, &handlers, &user, NULL), IDEM_OK);
+    assert_ptr_equal(fake_runtime.service, &shop_service);
+    assert_ptr_equal(fake_runtime.handlers, &handlers);
+    assert_int_equal(fake_runtime.size, sizeof(handlers));
+    assert_ptr_equal(fake_runtime.user, &user);
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(a_blocking_stub_hands_out_a_typed_reply, reset),
+        cmocka_unit_test_setup(a_failed_call_leaves_the_reply_alone, reset),
+        cmocka_unit_test_setup(reply_options_and_outcome_may_be_null, reset),
+        cmocka_unit_test_setup(an_async_stub_calls_the_authors_typed_callback,
+                               reset),
+        cmocka_unit_test_setup(an_async_stub_without_a_callback_is_fine, reset),
+        cmocka_unit_test_setup(a_handler_gets_its_own_types, reset),
+        cmocka_unit_test_setup(an_empty_slot_is_unimplemented, reset),
+        cmocka_unit_test_setup(a_table_is_registered_with_its_size_and_user,
+                               reset),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
