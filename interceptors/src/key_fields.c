@@ -32,33 +32,8 @@ member(struct place place)
     return (const uint8_t *)place.message + place.field->offset;
 }
 
-static const char *
-string_of(struct place place)
-{
-    return *(const char *const *)member(place);
-}
-
-/* In a field that knows presence; true for one that does not. */
-static bool
-is_present(struct place place)
-{
-    const ProtobufCFieldDescriptor *field = place.field;
-    const void *quantifier =
-        (const uint8_t *)place.message + field->quantifier_offset;
-
-    if (field->flags & PROTOBUF_C_FIELD_FLAG_ONEOF)
-        return *(const uint32_t *)quantifier == field->id;
-    if (field->type == PROTOBUF_C_TYPE_MESSAGE)
-        return *(const ProtobufCMessage *const *)member(place);
-    if (field->label != PROTOBUF_C_LABEL_OPTIONAL)
-        return true;
-    if (field->type == PROTOBUF_C_TYPE_STRING)
-        return string_of(place) && string_of(place) != field->default_value;
-    return *(const protobuf_c_boolean *)quantifier;
-}
-
-/* Write a value. These say whether it is zero: as good as not set, in a field
- * without presence. */
+/* Write a value. These say whether it is zero, which cannot be told from not
+ * set: the generator takes no optional field for a key. */
 
 static bool
 set_signed(struct value *value, int64_t number)
@@ -74,19 +49,6 @@ set_unsigned(struct value *value, uint64_t number)
     snprintf(value->text, sizeof(value->text), "n%" PRIu64, number);
     value->bytes = idem_bytes_of(value->text);
     return number == 0;
-}
-
-/* By its bits: -0 and the NaNs are told apart, and a float is as the double of
- * the same value. */
-static bool
-set_double(struct value *value, double number)
-{
-    uint64_t bits;
-
-    memcpy(&bits, &number, sizeof(bits));
-    snprintf(value->text, sizeof(value->text), "d%016" PRIx64, bits);
-    value->bytes = idem_bytes_of(value->text);
-    return bits == 0;
 }
 
 /* false and an enum's first value are choices, not absences. */
@@ -125,22 +87,20 @@ read_value(struct value *value, struct place place)
     case PROTOBUF_C_TYPE_UINT64:
     case PROTOBUF_C_TYPE_FIXED64:
         return set_unsigned(value, *(const uint64_t *)at);
-    case PROTOBUF_C_TYPE_FLOAT:
-        return set_double(value, (double)*(const float *)at);
-    case PROTOBUF_C_TYPE_DOUBLE:
-        return set_double(value, *(const double *)at);
     case PROTOBUF_C_TYPE_BOOL:
         return set_choice(value, *(const protobuf_c_boolean *)at != 0);
     case PROTOBUF_C_TYPE_ENUM:
         return set_choice(value, *(const int32_t *)at);
     case PROTOBUF_C_TYPE_STRING:
-        return set_bytes(value, idem_bytes_of(string_of(place)));
+        return set_bytes(value, idem_bytes_of(*(const char *const *)at));
     case PROTOBUF_C_TYPE_BYTES:
         return set_bytes(value, (struct idem_bytes){binary->data, binary->len});
+    case PROTOBUF_C_TYPE_FLOAT:
+    case PROTOBUF_C_TYPE_DOUBLE:
     case PROTOBUF_C_TYPE_MESSAGE:
         break;
     }
-    IDEM_ASSERT(!"a key field is a scalar");
+    IDEM_ASSERT(!"the generator takes no such field for a key");
     return true;
 }
 
@@ -151,11 +111,10 @@ find(struct place *place, const struct idem_key_field *path,
 {
     place->message = request;
     for (unsigned i = 0; i < path->depth; i++) {
-        if (i > 0) {
-            if (!is_present(*place))
-                return false;
+        if (i > 0)
             place->message = *(const ProtobufCMessage *const *)member(*place);
-        }
+        if (!place->message)
+            return false;
         place->field = protobuf_c_message_descriptor_get_field(
             place->message->descriptor, path->numbers[i]);
         IDEM_ASSERT(place->field &&
@@ -171,10 +130,7 @@ add_field(struct idem_sha256 *sha, const struct idem_key_field *path,
     struct place place;
     struct value value;
 
-    if (!find(&place, path, request) || !is_present(place))
-        return false;
-    if (read_value(&value, place) &&
-        place.field->label == PROTOBUF_C_LABEL_NONE)
+    if (!find(&place, path, request) || read_value(&value, place))
         return false;
 
     idem_sha256_add_part(sha, idem_bytes_of(path->path));

@@ -1,0 +1,240 @@
+#include "support.h"
+
+#include "fake_clock.h"
+
+#include <idem/key.h>
+#include <idem/reason.h>
+
+#include <stdio.h>
+#include <string.h>
+
+#define DAY_MS INT64_C(86400000)
+
+static struct fake_clock fake;
+
+static int
+set_up(void **state)
+{
+    (void)state;
+    fake_clock_init(&fake);
+    return 0;
+}
+
+static int
+tear_down(void **state)
+{
+    (void)state;
+    fake_clock_fini(&fake);
+    return 0;
+}
+
+/* The reason for which the text is no key; "" when it is one. */
+static const char *
+reason_of(const void *text, size_t size)
+{
+    static struct idem_error err;
+    struct idem_key key;
+
+    err.reason[0] = 0;
+    if (idem_key_parse(&key, (struct idem_bytes){text, size}, &err) != IDEM_OK)
+        assert_int_equal(err.status, IDEM_INVALID_ARGUMENT);
+    return err.reason;
+}
+
+static const char *
+reason_of_text(const char *text)
+{
+    return reason_of(text, strlen(text));
+}
+
+static void
+a_minted_key_says_when_it_was_made_and_how_long_it_counts(void **state)
+{
+    char text[IDEM_KEY_MAX + 1];
+    struct idem_key key;
+
+    (void)state;
+    idem_key_mint(text, &fake.clock, DAY_MS);
+    assert_int_equal(idem_key_parse(&key, idem_bytes_of(text), NULL), IDEM_OK);
+    assert_true(key.minted);
+    assert_int_equal(key.minted_ms, fake.clock.wall_ms(&fake.clock));
+    assert_int_equal(key.window_ms, DAY_MS);
+    assert_true(idem_bytes_equal(key.text, idem_bytes_of(text)));
+}
+
+static void
+a_window_is_rounded_up_to_seconds_and_bounded(void **state)
+{
+    const int64_t asked_and_got[][2] = {{1, 1000},
+                                        {1500, 2000},
+                                        {0, DAY_MS},
+                                        {-5, DAY_MS},
+                                        {INT64_MAX, 400 * DAY_MS}};
+    char text[IDEM_KEY_MAX + 1];
+    struct idem_key key;
+
+    (void)state;
+    for (size_t i = 0; i < 5; i++) {
+        idem_key_mint(text, &fake.clock, asked_and_got[i][0]);
+        assert_int_equal(idem_key_parse(&key, idem_bytes_of(text), NULL),
+                         IDEM_OK);
+        assert_int_equal(key.window_ms, asked_and_got[i][1]);
+    }
+}
+
+static void
+no_two_minted_keys_are_alike(void **state)
+{
+    char keys[100][IDEM_KEY_MAX + 1];
+
+    (void)state;
+    for (size_t i = 0; i < 100; i++) {
+        idem_key_mint(keys[i], &fake.clock, DAY_MS);
+        for (size_t j = 0; j < i; j++)
+            assert_string_not_equal(keys[i], keys[j]);
+    }
+}
+
+static void
+an_opaque_key_is_any_visible_text(void **state)
+{
+    const char *texts[] = {"a",  "order-17",  "!~",  "';droptable",
+                           "*3", "IDK_upper", "idk", "idf_x"};
+    struct idem_key key;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+        assert_int_equal(idem_key_parse(&key, idem_bytes_of(texts[i]), NULL),
+                         IDEM_OK);
+        assert_false(key.minted);
+        assert_int_equal(key.minted_ms, 0);
+        assert_int_equal(key.window_ms, 0);
+    }
+}
+
+/* Fault 61. */
+static void
+each_broken_key_has_its_reason(void **state)
+{
+    char longest[IDEM_KEY_MAX + 1];
+
+    (void)state;
+    memset(longest, 'k', sizeof(longest));
+    assert_string_equal(reason_of(longest, IDEM_KEY_MAX), "");
+    assert_string_equal(reason_of(longest, IDEM_KEY_MAX + 1),
+                        IDEM_KEY_TOO_LONG);
+    assert_string_equal(reason_of("", 0), IDEM_KEY_EMPTY);
+    assert_string_equal(reason_of(NULL, 0), IDEM_KEY_EMPTY);
+    assert_string_equal(reason_of("a\0b", 3), IDEM_KEY_CHARSET);
+    assert_string_equal(reason_of_text("a\r\nb"), IDEM_KEY_CHARSET);
+    assert_string_equal(reason_of_text("schl\xC3\xBCssel"), IDEM_KEY_CHARSET);
+    assert_string_equal(reason_of_text("'; drop table"), IDEM_KEY_CHARSET);
+    assert_string_equal(reason_of_text("*1\r\n$8\r\nFLUSHALL\r\n"),
+                        IDEM_KEY_CHARSET);
+    assert_string_equal(reason_of_text("idk_"), IDEM_KEY_FORMAT);
+    assert_string_equal(reason_of_text("idk_0123"), IDEM_KEY_FORMAT);
+}
+
+static void
+a_minted_key_with_one_byte_changed_is_refused(void **state)
+{
+    char text[IDEM_KEY_MAX + 1];
+
+    (void)state;
+    idem_key_mint(text, &fake.clock, DAY_MS);
+    for (size_t i = 4; text[i]; i++) {
+        char before = text[i];
+
+        text[i] = before == '7' ? '8' : '7';
+        assert_string_equal(reason_of_text(text), IDEM_KEY_FORMAT);
+        text[i] = before;
+    }
+}
+
+static void
+a_minted_key_that_is_cut_or_longer_is_refused(void **state)
+{
+    char text[IDEM_KEY_MAX + 1];
+    size_t size;
+
+    (void)state;
+    idem_key_mint(text, &fake.clock, DAY_MS);
+    size = strlen(text);
+    for (size_t cut = 4; cut < size; cut++)
+        assert_string_equal(reason_of(text, cut), IDEM_KEY_FORMAT);
+    text[size] = '0';
+    assert_string_equal(reason_of(text, size + 1), IDEM_KEY_FORMAT);
+}
+
+static void
+a_minted_key_has_one_spelling(void **state)
+{
+    char text[IDEM_KEY_MAX + 1], *digit;
+
+    (void)state;
+    idem_key_mint(text, &fake.clock, DAY_MS);
+    digit = strpbrk(text + 4, "abcdef");
+    assert_non_null(digit);
+    *digit = (char)(*digit - 'a' + 'A');
+    assert_string_equal(reason_of_text(text), IDEM_KEY_FORMAT);
+}
+
+static void
+a_child_key_follows_from_parent_and_step(void **state)
+{
+    char one[IDEM_KEY_MAX + 1], two[IDEM_KEY_MAX + 1];
+
+    (void)state;
+    idem_key_derive(one, "order-1", "payout");
+    idem_key_derive(two, "order-1", "payout");
+    assert_string_equal(one, two);
+    idem_key_derive(two, "order-1", "mail");
+    assert_string_not_equal(one, two);
+    idem_key_derive(two, "order-2", "payout");
+    assert_string_not_equal(one, two);
+
+    idem_key_derive(one, "ab", "c");
+    idem_key_derive(two, "a", "bc");
+    assert_string_not_equal(one, two);
+}
+
+static void
+the_child_of_a_minted_key_has_its_time_and_window(void **state)
+{
+    char parent[IDEM_KEY_MAX + 1], child[IDEM_KEY_MAX + 1];
+    char again[IDEM_KEY_MAX + 1];
+    struct idem_key key;
+
+    (void)state;
+    idem_key_mint(parent, &fake.clock, DAY_MS);
+    idem_key_derive(child, parent, "payout");
+    assert_int_equal(idem_key_parse(&key, idem_bytes_of(child), NULL), IDEM_OK);
+    assert_true(key.minted);
+    assert_int_equal(key.minted_ms, fake.clock.wall_ms(&fake.clock));
+    assert_int_equal(key.window_ms, DAY_MS);
+
+    fake_clock_advance_ms(&fake, 5000);
+    idem_key_derive(again, parent, "payout");
+    assert_string_equal(child, again);
+    assert_string_not_equal(child, parent);
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(
+            a_minted_key_says_when_it_was_made_and_how_long_it_counts),
+        cmocka_unit_test(a_window_is_rounded_up_to_seconds_and_bounded),
+        cmocka_unit_test(no_two_minted_keys_are_alike),
+        cmocka_unit_test(an_opaque_key_is_any_visible_text),
+        cmocka_unit_test(each_broken_key_has_its_reason),
+        cmocka_unit_test(a_minted_key_with_one_byte_changed_is_refused),
+        cmocka_unit_test(a_minted_key_that_is_cut_or_longer_is_refused),
+        cmocka_unit_test(a_minted_key_has_one_spelling),
+        cmocka_unit_test(a_child_key_follows_from_parent_and_step),
+        cmocka_unit_test(the_child_of_a_minted_key_has_its_time_and_window),
+    };
+
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}

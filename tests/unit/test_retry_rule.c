@@ -1,0 +1,487 @@
+#include "support.h"
+
+#include "fake_clock.h"
+#include "retry_backoff.h"
+#include "retry_rule.h"
+
+#include <idem/reason.h>
+
+#include <string.h>
+
+#define MS INT64_C(1000000)
+#define BIT(status) (1u << IDEM_##status)
+
+/* A call whose attempts a test ends one after another. */
+struct story {
+    struct idem_method method;
+    struct retry_progress progress;
+    struct retry_question question;
+    struct idem_outcome outcome;
+};
+
+static struct fake_clock fake;
+
+static int
+set_up(void **state)
+{
+    (void)state;
+    fake_clock_init(&fake);
+    return 0;
+}
+
+static int
+tear_down(void **state)
+{
+    (void)state;
+    fake_clock_fini(&fake);
+    return 0;
+}
+
+static void
+begin(struct story *story, unsigned max_attempts, uint32_t retryable)
+{
+    *story = (struct story){
+        .method = {.retry = {.max_attempts = max_attempts,
+                             .initial_backoff_ms = 100,
+                             .max_backoff_ms = 2000,
+                             .backoff_multiplier_milli = 2000,
+                             .retryable = retryable}},
+    };
+    story->question = (struct retry_question){
+        .method = &story->method,
+        .outcome = &story->outcome,
+        .keyed = true,
+        .remaining_ns = INT64_MAX,
+        .clock = &fake.clock,
+    };
+}
+
+/* An attempt ends so; what follows? */
+static struct retry_answer
+end(struct story *story, enum idem_status status, enum idem_effect effect)
+{
+    story->outcome.status = status;
+    story->outcome.effect = effect;
+    story->outcome.retry_after_ms = -1;
+    return retry_next(&story->progress, &story->question);
+}
+
+static struct retry_answer
+end_later(struct story *story, enum idem_status status, enum idem_effect effect,
+          int64_t retry_after_ms)
+{
+    story->outcome.status = status;
+    story->outcome.effect = effect;
+    story->outcome.retry_after_ms = retry_after_ms;
+    return retry_next(&story->progress, &story->question);
+}
+
+static void
+assert_stop(struct retry_answer answer, enum retry_stop stop)
+{
+    assert_int_equal(answer.stop, stop);
+}
+
+static void
+assert_pause_around(struct retry_answer answer, int64_t ms)
+{
+    assert_int_equal(answer.stop, RETRY_GO);
+    assert_in_range(answer.pause_ns, ms * MS * 8 / 10, ms * MS * 12 / 10);
+}
+
+/* rpc 1. */
+static void
+a_listed_status_is_repeated_and_numbered(void **state)
+{
+    struct story story;
+    struct retry_answer answer;
+
+    (void)state;
+    begin(&story, 3, BIT(ABORTED));
+    answer = end(&story, IDEM_ABORTED, IDEM_EFFECT_ROLLED_BACK);
+    assert_pause_around(answer, 100);
+    assert_true(answer.seen);
+    assert_stop(end(&story, IDEM_OK, IDEM_EFFECT_COMMITTED), RETRY_STOP_OK);
+}
+
+/* rpc 2. */
+static void
+attempts_run_out(void **state)
+{
+    struct story story;
+
+    (void)state;
+    begin(&story, 2, BIT(ABORTED));
+    assert_stop(end(&story, IDEM_ABORTED, IDEM_EFFECT_ROLLED_BACK), RETRY_GO);
+    assert_stop(end(&story, IDEM_ABORTED, IDEM_EFFECT_ROLLED_BACK),
+                RETRY_STOP_ATTEMPTS);
+}
+
+/* rpc 3. */
+static void
+without_a_policy_an_answer_is_not_repeated(void **state)
+{
+    struct story story;
+
+    (void)state;
+    begin(&story, 0, BIT(ABORTED));
+    assert_stop(end(&story, IDEM_ABORTED, IDEM_EFFECT_ROLLED_BACK),
+                RETRY_STOP_ATTEMPTS);
+}
+
+static void
+a_status_that_is_not_listed_ends_the_call(void **state)
+{
+    struct story story;
+
+    (void)state;
+    begin(&story, 3, BIT(UNAVAILABLE));
+    assert_stop(end(&story, IDEM_PERMISSION_DENIED, IDEM_EFFECT_REFUSED),
+                RETRY_STOP_STATUS);
+    assert_stop(end_later(&story, IDEM_NOT_FOUND, IDEM_EFFECT_ROLLED_BACK, 5),
+                RETRY_STOP_STATUS);
+}
+
+static void
+a_final_answer_is_never_repeated(void **state)
+{
+    struct story story;
+
+    (void)state;
+    begin(&story, 5, BIT(UNAVAILABLE) | BIT(FAILED_PRECONDITION));
+    story.outcome.final = true;
+    assert_stop(end(&story, IDEM_FAILED_PRECONDITION, IDEM_EFFECT_ROLLED_BACK),
+                RETRY_STOP_FINAL);
+    assert_stop(end(&story, IDEM_UNAVAILABLE, IDEM_EFFECT_REPLAYED),
+                RETRY_STOP_FINAL);
+}
+
+/* rpc 6: the server's time exactly, and the pauses begin anew. */
+static void
+the_servers_time_is_obeyed_exactly(void **state)
+{
+    struct story story;
+    struct retry_answer answer;
+
+    (void)state;
+    begin(&story, 9, BIT(ABORTED));
+    assert_pause_around(end(&story, IDEM_ABORTED, IDEM_EFFECT_ROLLED_BACK),
+                        100);
+    assert_pause_around(end(&story, IDEM_ABORTED, IDEM_EFFECT_ROLLED_BACK),
+                        200);
+    answer = end_later(&story, IDEM_ABORTED, IDEM_EFFECT_ROLLED_BACK, 2000);
+    assert_int_equal(answer.pause_ns, 2000 * MS);
+    assert_pause_around(end(&story, IDEM_ABORTED, IDEM_EFFECT_ROLLED_BACK),
+                        100);
+}
+
+/* rpc 29: ten attempts that never reach the wire, no policy at all. */
+static void
+what_never_left_is_sent_again_without_an_attempt_or_a_number(void **state)
+{
+    struct story story;
+
+    (void)state;
+    begin(&story, 0, 0);
+    story.question.keyed = false;
+    for (int i = 0; i < 10; i++) {
+        struct retry_answer answer =
+            end(&story, IDEM_UNAVAILABLE, IDEM_EFFECT_NOT_SENT);
+
+        assert_int_equal(answer.stop, RETRY_GO);
+        assert_false(answer.seen);
+        assert_in_range(answer.pause_ns, 8 * MS, 1200 * MS);
+    }
+    assert_stop(end(&story, IDEM_OK, IDEM_EFFECT_COMMITTED), RETRY_STOP_OK);
+}
+
+static void
+what_never_leaves_ends_some_day(void **state)
+{
+    struct story story;
+    int repeats = 0;
+
+    (void)state;
+    begin(&story, 0, 0);
+    while (end(&story, IDEM_UNAVAILABLE, IDEM_EFFECT_NOT_SENT).stop == RETRY_GO)
+        repeats++;
+    assert_int_equal(repeats, 1000);
+}
+
+/* rpc 30. */
+static void
+a_refusal_is_repeated_once_at_once(void **state)
+{
+    struct story story;
+    struct retry_answer answer;
+
+    (void)state;
+    begin(&story, 0, 0);
+    answer = end(&story, IDEM_UNAVAILABLE, IDEM_EFFECT_REFUSED);
+    assert_int_equal(answer.stop, RETRY_GO);
+    assert_int_equal(answer.pause_ns, 0);
+    assert_false(answer.seen);
+    assert_stop(end(&story, IDEM_UNAVAILABLE, IDEM_EFFECT_REFUSED),
+                RETRY_STOP_STATUS);
+
+    begin(&story, 3, BIT(UNAVAILABLE));
+    end(&story, IDEM_UNAVAILABLE, IDEM_EFFECT_REFUSED);
+    assert_pause_around(end(&story, IDEM_UNAVAILABLE, IDEM_EFFECT_REFUSED),
+                        100);
+}
+
+static void
+a_refusal_that_names_a_time_is_not_repeated_before(void **state)
+{
+    struct story story;
+
+    (void)state;
+    begin(&story, 3, BIT(UNAVAILABLE));
+    assert_int_equal(
+        end_later(&story, IDEM_UNAVAILABLE, IDEM_EFFECT_REFUSED, 700).pause_ns,
+        700 * MS);
+}
+
+/* B035: a request over a limit fails the same way each time. */
+static void
+a_limit_is_not_tried_again_unless_the_server_names_a_time(void **state)
+{
+    struct story story;
+
+    (void)state;
+    begin(&story, 5, BIT(RESOURCE_EXHAUSTED));
+    assert_stop(end(&story, IDEM_RESOURCE_EXHAUSTED, IDEM_EFFECT_NOT_SENT),
+                RETRY_STOP_STATUS);
+    assert_stop(end(&story, IDEM_RESOURCE_EXHAUSTED, IDEM_EFFECT_REFUSED),
+                RETRY_STOP_STATUS);
+    assert_int_equal(
+        end_later(&story, IDEM_RESOURCE_EXHAUSTED, IDEM_EFFECT_REFUSED, 50)
+            .pause_ns,
+        50 * MS);
+}
+
+/* B031. */
+static void
+without_a_key_doubt_is_never_repeated(void **state)
+{
+    struct story story;
+
+    (void)state;
+    begin(&story, 3, BIT(UNAVAILABLE));
+    story.question.keyed = false;
+    assert_stop(end(&story, IDEM_UNAVAILABLE, IDEM_EFFECT_IN_DOUBT),
+                RETRY_STOP_IN_DOUBT);
+    assert_int_equal(story.progress.worst, IDEM_EFFECT_IN_DOUBT);
+}
+
+static void
+doubt_is_repeated_with_a_key_or_a_declared_idempotence(void **state)
+{
+    struct story story;
+
+    (void)state;
+    begin(&story, 3, 0); /* a lost connection is repeated in whatever list */
+    assert_stop(end(&story, IDEM_UNAVAILABLE, IDEM_EFFECT_IN_DOUBT), RETRY_GO);
+
+    begin(&story, 3, 0);
+    story.question.keyed = false;
+    story.method.read_only = true;
+    assert_stop(end(&story, IDEM_UNAVAILABLE, IDEM_EFFECT_IN_DOUBT), RETRY_GO);
+
+    begin(&story, 3, 0);
+    story.question.keyed = false;
+    story.method.idempotent = true;
+    assert_stop(end(&story, IDEM_UNAVAILABLE, IDEM_EFFECT_IN_DOUBT), RETRY_GO);
+}
+
+/* B032. */
+static void
+waiting_for_the_first_call_with_the_key_costs_no_attempt(void **state)
+{
+    struct story story;
+
+    (void)state;
+    begin(&story, 2, BIT(UNAVAILABLE));
+    assert_stop(end(&story, IDEM_UNAVAILABLE, IDEM_EFFECT_IN_DOUBT), RETRY_GO);
+    strcpy(story.outcome.reason, IDEM_KEY_RUNNING);
+    for (int i = 0; i < 50; i++) {
+        struct retry_answer answer = end_later(
+            &story, IDEM_ABORTED, IDEM_EFFECT_REFUSED, i % 2 ? 40 : -1);
+
+        assert_int_equal(answer.stop, RETRY_GO);
+        assert_true(answer.seen);
+        assert_true(answer.pause_ns > 0);
+    }
+    story.outcome.reason[0] = 0;
+    assert_stop(end(&story, IDEM_OK, IDEM_EFFECT_REPLAYED), RETRY_STOP_OK);
+    assert_int_equal(story.progress.worst, IDEM_EFFECT_REPLAYED);
+}
+
+/* rpc 11. */
+static void
+a_pause_that_would_miss_the_deadline_ends_the_call_at_once(void **state)
+{
+    struct story story;
+
+    (void)state;
+    begin(&story, 3, BIT(ABORTED));
+    story.question.remaining_ns = 50 * MS;
+    assert_stop(end(&story, IDEM_ABORTED, IDEM_EFFECT_ROLLED_BACK),
+                RETRY_STOP_DEADLINE);
+    assert_stop(
+        end_later(&story, IDEM_ABORTED, IDEM_EFFECT_ROLLED_BACK, INT64_MAX),
+        RETRY_STOP_DEADLINE);
+    story.question.remaining_ns = 0;
+    assert_stop(end(&story, IDEM_UNAVAILABLE, IDEM_EFFECT_REFUSED),
+                RETRY_STOP_DEADLINE);
+}
+
+/* rpc 9, 10. */
+static void
+a_call_that_was_given_up_is_not_repeated(void **state)
+{
+    struct story story;
+
+    (void)state;
+    begin(&story, 3, BIT(CANCELLED));
+    story.question.interrupted = true;
+    assert_stop(end(&story, IDEM_CANCELLED, IDEM_EFFECT_IN_DOUBT),
+                RETRY_STOP_INTERRUPTED);
+}
+
+/* rpc 102. */
+static void
+doubt_stays_until_a_stored_answer_settles_it(void **state)
+{
+    struct story story;
+
+    (void)state;
+    begin(&story, 9, BIT(UNAVAILABLE) | BIT(ABORTED));
+    end(&story, IDEM_UNAVAILABLE, IDEM_EFFECT_NOT_SENT);
+    assert_int_equal(story.progress.worst, IDEM_EFFECT_NOT_SENT);
+    end(&story, IDEM_UNAVAILABLE, IDEM_EFFECT_IN_DOUBT);
+    end(&story, IDEM_UNAVAILABLE, IDEM_EFFECT_REFUSED);
+    end(&story, IDEM_UNAVAILABLE, IDEM_EFFECT_REFUSED);
+    end(&story, IDEM_ABORTED, IDEM_EFFECT_ROLLED_BACK);
+    assert_int_equal(story.progress.worst, IDEM_EFFECT_IN_DOUBT);
+
+    story.outcome.final = true;
+    end(&story, IDEM_NOT_FOUND, IDEM_EFFECT_ROLLED_BACK);
+    assert_int_equal(story.progress.worst, IDEM_EFFECT_ROLLED_BACK);
+}
+
+static void
+that_a_key_is_expired_settles_nothing(void **state)
+{
+    struct story story;
+
+    (void)state;
+    begin(&story, 3, BIT(UNAVAILABLE));
+    end(&story, IDEM_UNAVAILABLE, IDEM_EFFECT_IN_DOUBT);
+    story.outcome.final = true;
+    strcpy(story.outcome.reason, IDEM_KEY_EXPIRED);
+    end(&story, IDEM_FAILED_PRECONDITION, IDEM_EFFECT_REFUSED);
+    assert_int_equal(story.progress.worst, IDEM_EFFECT_IN_DOUBT);
+}
+
+/* client.md 2.3 as a table. */
+static void
+pauses_grow_to_their_cap(void **state)
+{
+    const struct {
+        struct retry_backoff backoff;
+        unsigned n;
+        int64_t ms;
+    } rows[] = {
+        {{100, 2000, 2000}, 1, 100},
+        {{100, 2000, 2000}, 2, 200},
+        {{100, 2000, 2000}, 5, 1600},
+        {{100, 2000, 2000}, 6, 2000},
+        {{100, 2000, 1500}, 3, 225},
+        {{5000, 2000, 2000}, 1, 2000},
+        {{100, 2000, 1000}, 99, 100},
+        {{100, 2000, 500}, 2, 50},
+        {{100, 2000, 500}, 100, 1},
+        {{0, 0, 0}, 1, 100},
+        {{0, 0, 0}, 100, 2000},
+        {{1, 20, 2000}, 200, 20},
+        {{1, 20, 2000}, 4000000000, 20},
+        {{-1, -1, 1}, 1, 100},
+        {{1, INT64_MAX, UINT32_MAX}, 4000000000, 86400000},
+        {{INT64_MAX, INT64_MAX, UINT32_MAX}, 9, 86400000},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+        assert_int_equal(retry_backoff_base_ns(&rows[i].backoff, rows[i].n),
+                         rows[i].ms * MS);
+}
+
+/* B033: whatever the numbers are. */
+static void
+no_pause_is_shorter_than_its_minimum(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < 20000; i++) {
+        struct retry_backoff backoff;
+        int64_t pause_ns;
+
+        fake.clock.random(&fake.clock, &backoff, sizeof(backoff));
+        pause_ns = retry_backoff_ns(&backoff, i % 300, &fake.clock);
+        assert_in_range(pause_ns, 8 * MS / 10,
+                        INT64_C(86400000) * MS * 12 / 10);
+    }
+}
+
+/* B034: waits differ between clients, all over the range. */
+static void
+pauses_are_spread_by_a_fifth(void **state)
+{
+    const struct retry_backoff backoff = {1000, 1000, 2000};
+    int64_t least = INT64_MAX, most = 0;
+
+    (void)state;
+    for (int i = 0; i < 2000; i++) {
+        int64_t pause_ns = retry_backoff_ns(&backoff, 3, &fake.clock);
+
+        assert_in_range(pause_ns, 800 * MS, 1200 * MS);
+        least = pause_ns < least ? pause_ns : least;
+        most = pause_ns > most ? pause_ns : most;
+    }
+    assert_true(least < 810 * MS && most > 1190 * MS);
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_listed_status_is_repeated_and_numbered),
+        cmocka_unit_test(attempts_run_out),
+        cmocka_unit_test(without_a_policy_an_answer_is_not_repeated),
+        cmocka_unit_test(a_status_that_is_not_listed_ends_the_call),
+        cmocka_unit_test(a_final_answer_is_never_repeated),
+        cmocka_unit_test(the_servers_time_is_obeyed_exactly),
+        cmocka_unit_test(
+            what_never_left_is_sent_again_without_an_attempt_or_a_number),
+        cmocka_unit_test(what_never_leaves_ends_some_day),
+        cmocka_unit_test(a_refusal_is_repeated_once_at_once),
+        cmocka_unit_test(a_refusal_that_names_a_time_is_not_repeated_before),
+        cmocka_unit_test(
+            a_limit_is_not_tried_again_unless_the_server_names_a_time),
+        cmocka_unit_test(without_a_key_doubt_is_never_repeated),
+        cmocka_unit_test(
+            doubt_is_repeated_with_a_key_or_a_declared_idempotence),
+        cmocka_unit_test(
+            waiting_for_the_first_call_with_the_key_costs_no_attempt),
+        cmocka_unit_test(
+            a_pause_that_would_miss_the_deadline_ends_the_call_at_once),
+        cmocka_unit_test(a_call_that_was_given_up_is_not_repeated),
+        cmocka_unit_test(doubt_stays_until_a_stored_answer_settles_it),
+        cmocka_unit_test(that_a_key_is_expired_settles_nothing),
+        cmocka_unit_test(pauses_grow_to_their_cap),
+        cmocka_unit_test(no_pause_is_shorter_than_its_minimum),
+        cmocka_unit_test(pauses_are_spread_by_a_fifth),
+    };
+
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
