@@ -97,3 +97,9 @@ sql_is_transaction_command(const char *sql)
 {
     return is_command(sql, true) || is_command(sql, false);
 }
+
+bool
+sql_is_blank(const char *sql)
+{
+    return *skip_blank(sql, false) == '\0';
+}

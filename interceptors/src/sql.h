@@ -9,4 +9,7 @@
  * comment in a comment) counts when either reading does. */
 bool sql_is_transaction_command(const char *sql);
 
+/* Nothing but blanks, comments and semicolons, as sqlite reads it. */
+bool sql_is_blank(const char *sql);
+
 #endif

@@ -11,6 +11,7 @@ struct idem_sqlite_options {
                           * "CREATE TABLE IF NOT EXISTS …"; NULL: none */
     int64_t busy_ms;     /* wait for another process's lock; 0: 5,000 */
     unsigned days_ahead; /* partitions made ahead; 0: 2 */
+    int64_t maintain_every_ms;      /* 0: 60,000; -1: never by itself */
     const struct idem_clock *clock; /* NULL: the system's */
 };
 
@@ -18,6 +19,7 @@ IDEM_BEGIN_DECLS
 
 /* Opens the file, applies the migrations that it lacks, makes the partitions.
  *
+ * @retval IDEM_INVALID_ARGUMENT     no path, or the schema: says why
  * @retval IDEM_UNAVAILABLE          the file cannot be opened: says why
  * @retval IDEM_FAILED_PRECONDITION  its schema is newer than this library
  */
