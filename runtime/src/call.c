@@ -1,6 +1,7 @@
 #include "call.h"
 
 #include "arena.h"
+#include "utf8.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -380,6 +381,7 @@ write_failure(struct idem_call *call, enum idem_status status,
     snprintf(outcome->reason, sizeof(outcome->reason), "%s",
              reason ? reason : "");
     snprintf(outcome->message, sizeof(outcome->message), "%s", message);
+    utf8_repair(outcome->message);
     call->reply = (struct idem_bytes){0};
 }
 

@@ -1,6 +1,7 @@
 #include "context.h"
 
 #include "call.h"
+#include "utf8.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -37,6 +38,7 @@ context_end(struct idem_context *context, enum idem_status status)
         return;
     memcpy(outcome->reason, context->error.reason, sizeof(outcome->reason));
     memcpy(outcome->message, context->error.message, sizeof(outcome->message));
+    utf8_repair(outcome->message);
 }
 
 void *

@@ -73,6 +73,12 @@ struct idem_ignored_field {
     unsigned number;
 };
 
+/* A field that is a map: the message that has it and its number there. */
+struct idem_map_field {
+    const struct ProtobufCMessageDescriptor *message;
+    unsigned number;
+};
+
 /* The generator's glue: call the author's handler with its own types. */
 typedef enum idem_status idem_invoke_fn(const void *handlers,
                                         struct idem_context *context,
@@ -97,6 +103,11 @@ struct idem_method {
     unsigned n_key_fields;
     const struct idem_ignored_field *ignored;
     unsigned n_ignored;
+    /* The map fields in the request and all that it contains: to protobuf-c
+     * they are repeated messages, and the fingerprint must not see their order.
+     */
+    const struct idem_map_field *maps;
+    unsigned n_maps;
 
     int64_t window_ms;        /* how long a key is remembered */
     int64_t timeout_ms;       /* default deadline of a call */
