@@ -17,7 +17,22 @@ struct table {
     } * at;
     size_t count;
     size_t room;
+    const char *told, *told_of; /* the last two things that met in a name */
 };
+
+/* Two things that share one name often share more: say it once. */
+static void
+tell(struct table *table, const struct entry *entry, const char *what,
+     const char *name, const struct path *path)
+{
+    if (table->told == what && table->told_of == entry->what)
+        return;
+    table->told = what;
+    table->told_of = entry->what;
+    complain(table->complaints, table->file->proto, path,
+             "%s gets the C name %s, which %s has already: rename one", what,
+             name, entry->what);
+}
 
 static void
 add(struct table *table, const char *name, const char *what,
@@ -33,9 +48,7 @@ add(struct table *table, const char *name, const char *what,
     for (size_t i = 0; i < table->count && table->file == table->of; i++) {
         if (strcmp(table->at[i].name, name) || !strcmp(table->at[i].what, what))
             continue;
-        complain(table->complaints, table->file->proto, path,
-                 "%s gets the C name %s, which is %s already: rename one", what,
-                 name, table->at[i].what);
+        tell(table, &table->at[i], what, name, path);
         return;
     }
     if (table->count == table->room) {

@@ -168,7 +168,8 @@ check_numbers(const struct check *check)
                         check->policy->lease_ms));
 }
 
-/* A key must be remembered as long as the client may repeat it. */
+/* A key must be remembered as long as the client may repeat it, and as long as
+ * its call may run. */
 static void
 check_window(const struct check *check)
 {
@@ -178,13 +179,22 @@ check_window(const struct check *check)
                           ? policy->options->timeout_ms
                           : backoffs;
 
-    if (policy->window_ms <= 0 || longest <= policy->window_ms)
+    if (policy->window_ms <= 0)
         return;
-    say(check, WINDOW,
-        pool_printf(check->complaints->pool,
-                    "retries may last %" PRId64 " ms, longer than the key is "
-                    "remembered (%" PRId64 " ms): raise window_s",
-                    longest, policy->window_ms));
+    if (policy->options->mode == IDEM__V1__METHOD_POLICY__MODE__LEASED &&
+        policy->max_execution_ms > policy->window_ms)
+        say(check, WINDOW,
+            pool_printf(check->complaints->pool,
+                        "a call may run for %" PRId64 " ms, longer than its "
+                        "key is remembered (%" PRId64 " ms): raise window_s",
+                        policy->max_execution_ms, policy->window_ms));
+    if (longest > policy->window_ms)
+        say(check, WINDOW,
+            pool_printf(check->complaints->pool,
+                        "retries may last %" PRId64
+                        " ms, longer than the key is "
+                        "remembered (%" PRId64 " ms): raise window_s",
+                        longest, policy->window_ms));
 }
 
 static bool

@@ -24,7 +24,7 @@ add_member(struct members *members, const char *name, const char *of,
         if (strcmp(members->at[i].name, name))
             continue;
         complain(members->complaints, members->file->proto, path,
-                 "%s of message %s would be the C member \"%s\", which is %s "
+                 "%s of message %s would be the C member \"%s\", which %s has "
                  "already: rename it",
                  of, members->message, name, members->at[i].of);
         return;
