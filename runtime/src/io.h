@@ -8,33 +8,38 @@
  * inside the process, and one around another that drops, delays, duplicates and
  * cuts for tests. The connection above knows only this.
  *
- * Every operation answers by its callback exactly once, on a thread of the
- * transport; a callback must not block, and may submit the next operation. The
- * callback of recv or send may run inside the submit only where `inline_ok` is
- * said. Lock order: the caller holds no lock that its callback takes. */
+ * An operation that was taken (true) answers by its callback exactly once, on a
+ * thread of the transport and never inside the submit. A callback must not
+ * block, and may submit the next operation. */
+
+#define IO_PARTS 8 /* nng takes no more (core/aio.h of 1.5.2) */
 
 struct io_stream;
 struct io_listener;
+struct io_dialer;
 
 /* result is IDEM_OK with size bytes (0: closed by the peer), else UNAVAILABLE.
  */
 typedef void io_done_fn(void *with, enum idem_status result, size_t size);
 
 struct io_stream_ops {
-    /* At least one byte into buffer. One at a time. */
-    void (*recv)(struct io_stream *stream, void *buffer, size_t size,
+    /* At least one byte into buffer. One at a time. False: closed, and done
+     * will not run. */
+    bool (*recv)(struct io_stream *stream, void *buffer, size_t size,
                  io_done_fn *done, void *with);
 
     /* All of the parts, in order, with as few system calls as possible. One at
-     * a time; the bytes stay untouched until done. At most 8 parts. */
-    void (*send)(struct io_stream *stream, const struct idem_bytes *parts,
+     * a time; the bytes (not the array) stay untouched until done. At most
+     * IO_PARTS. False as above. */
+    bool (*send)(struct io_stream *stream, const struct idem_bytes *parts,
                  unsigned n, io_done_fn *done, void *with);
 
     /* Ends both directions; pending operations answer. Any thread, any number
-     * of times. Submitting afterwards answers UNAVAILABLE. */
+     * of times. */
     void (*close)(struct io_stream *stream);
 
-    /* Waits for callbacks, then frees. Not from a callback. */
+    /* When no operation is pending. From anywhere, also as the last act of one
+     * of its callbacks. */
     void (*free)(struct io_stream *stream);
 
     /* "tcp://127.0.0.1:4711"; "" when unknown. Lives as long as the stream. */
@@ -45,15 +50,17 @@ struct io_stream {
     const struct io_stream_ops *ops;
 };
 
-/* stream is NULL and err filled on failure. */
+/* stream is the receiver's; NULL, and err filled, on failure. */
 typedef void io_open_fn(void *with, struct io_stream *stream,
                         const struct idem_error *err);
 
 struct io_listener_ops {
-    /* The next connection; one at a time. UNAVAILABLE after close. */
-    void (*accept)(struct io_listener *listener, io_open_fn *done, void *with);
+    /* The next connection; one at a time. False: closed. */
+    bool (*accept)(struct io_listener *listener, io_open_fn *done, void *with);
     const char *(*address)(const struct io_listener *listener);
+    /* A pending accept answers. */
     void (*close)(struct io_listener *listener);
+    /* Closes, waits for callbacks, frees. Not from a callback. */
     void (*free)(struct io_listener *listener);
 };
 
@@ -61,18 +68,33 @@ struct io_listener {
     const struct io_listener_ops *ops;
 };
 
+struct io_dialer_ops {
+    /* One connection; once. False: closed. */
+    bool (*dial)(struct io_dialer *dialer, io_open_fn *done, void *with);
+    /* A pending dial answers. Any thread. */
+    void (*close)(struct io_dialer *dialer);
+    /* When no dial is pending; also as the last act of its callback. */
+    void (*free)(struct io_dialer *dialer);
+};
+
+struct io_dialer {
+    const struct io_dialer_ops *ops;
+};
+
 /* One transport: tcp and ipc are nng's, inproc is ours. A test puts its own in
  * front of another. */
 struct io {
     const char *schemes; /* "tcp ipc abstract" */
 
+    /* UNAVAILABLE: in use or not to be bound. INVALID_ARGUMENT: no address. */
     enum idem_status (*listen)(const struct io *io, const char *address,
                                struct io_listener **listener,
                                struct idem_error *err);
 
-    /* done exactly once; the stream is the caller's. */
-    void (*dial)(const struct io *io, const char *address, io_open_fn *done,
-                 void *with);
+    /* Does not connect yet. INVALID_ARGUMENT: no address. */
+    enum idem_status (*dialer)(const struct io *io, const char *address,
+                               struct io_dialer **dialer,
+                               struct idem_error *err);
 };
 
 extern const struct io io_nng;
@@ -81,6 +103,6 @@ extern const struct io io_inproc;
 /* The transport of an address's scheme. INVALID_ARGUMENT names the scheme and
  * those that there are. */
 enum idem_status io_find(const char *address, const struct io **io,
-                         struct idem_error *err);
+                         struct idem_error *err) IDEM_MUST_CHECK;
 
 #endif

@@ -15,4 +15,9 @@ enum idem_status message_unpack_heap(
     const struct idem_message_limits *limits, struct ProtobufCMessage **message,
     struct idem_error *err) IDEM_MUST_CHECK;
 
+/* An empty message of this type. NULL: memory is out. */
+struct ProtobufCMessage *
+message_new(const struct ProtobufCMessageDescriptor *type,
+            struct idem_arena *arena) IDEM_MUST_CHECK;
+
 #endif

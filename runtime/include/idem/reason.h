@@ -32,7 +32,12 @@
 /* UNAVAILABLE: the authority cannot be asked; before the handler. */
 #define IDEM_STORE_AWAY "STORE_AWAY"
 
-/* RESOURCE_EXHAUSTED: the reply is over what the method stores. */
+/* RESOURCE_EXHAUSTED: the reply is over what the method stores, or over what
+ * the caller takes. Repeating it makes it no smaller. */
 #define IDEM_REPLY_TOO_LARGE "REPLY_TOO_LARGE"
+
+/* RESOURCE_EXHAUSTED: the request is over what this or the other side takes;
+ * the message names both sizes. Repeating it makes it no smaller. */
+#define IDEM_REQUEST_TOO_LARGE "REQUEST_TOO_LARGE"
 
 #endif

@@ -1,0 +1,524 @@
+#include "channel_inside.h"
+
+#include "arena.h"
+#include "message.h"
+
+#include <idem/reason.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#define NS_PER_MS 1000000
+#define TIMEOUT_MS 10000 /* of a call for which nobody states one */
+#define ARENA_SPARE 1024 /* bytes beside the call itself, in its first slab */
+
+/* A call of the client: made, walked down, sent, told. */
+
+struct waiter {
+    pthread_mutex_t lock;
+    pthread_cond_t told;
+    bool over;
+};
+
+static _Thread_local struct client_call *starting; /* on this stack */
+static _Thread_local unsigned callbacks;           /* on this stack */
+
+bool
+channel_in_callback(void)
+{
+    return callbacks > 0 || connection_on_thread();
+}
+
+/* --- The bottom of the chain --- */
+
+static bool
+withdraw(struct idem_call *base, void *with)
+{
+    struct client_call *call = with;
+    struct idem_channel *channel = call->channel;
+    struct connection *connection = NULL;
+    bool mine, over = false;
+
+    (void)base;
+    pthread_mutex_lock(&channel->lock);
+    mine = call->place != PLACE_NOWHERE;
+    if (call->place == PLACE_WAITING) {
+        wait_out(channel, call);
+    } else if (call->place == PLACE_FLYING) {
+        struct link *link = call->link;
+
+        connection = link->connection;
+        connection_ref(connection);
+        link_withdraw(link, call);
+        over = link_over(link);
+    }
+    pthread_mutex_unlock(&channel->lock);
+    if (!connection)
+        return mine;
+    connection_flush(connection);
+    if (over)
+        connection_finish(connection);
+    connection_unref(connection);
+    return mine;
+}
+
+static const struct idem_holder holder = {.withdraw = withdraw};
+
+/* With the lock: on the link, or in the queue, or neither (the outcome says
+ * why). *connection gets a reference when there is something to flush. */
+static enum idem_step
+put(struct idem_channel *channel, struct client_call *call,
+    struct connection **connection, bool *redial)
+{
+    enum link_placed placed = LINK_FULL;
+
+    if (channel->closing) {
+        idem_call_fail(&call->call.base, IDEM_CANCELLED, IDEM_EFFECT_NOT_SENT,
+                       NULL, "the channel is closed");
+        return IDEM_ANSWER;
+    }
+    if (!channel->link && channel->away && !call->wait_for_ready) {
+        idem_call_fail(&call->call.base, IDEM_UNAVAILABLE, IDEM_EFFECT_NOT_SENT,
+                       NULL, "%s", channel->trouble);
+        return IDEM_ANSWER;
+    }
+    if (channel->link && !channel->waiting)
+        placed = link_place(channel->link, call);
+    if (placed == LINK_REFUSED)
+        return IDEM_ANSWER;
+    if (placed == LINK_FULL)
+        wait_in(channel, call);
+    if (channel->link) {
+        *connection = channel->link->connection;
+        connection_ref(*connection);
+        *redial = link_used_up(channel->link);
+    }
+    return IDEM_WAIT;
+}
+
+static enum idem_step
+send_request(struct call *base)
+{
+    struct client_call *call = client_call_of(base);
+    struct idem_channel *channel = call->channel;
+    struct connection *connection = NULL;
+    bool redial = false;
+    enum idem_step step;
+
+    if (idem_call_remaining_ns(&base->base) == 0) {
+        idem_call_fail(&base->base, IDEM_DEADLINE_EXCEEDED,
+                       IDEM_EFFECT_NOT_SENT, NULL, "the deadline is over");
+        return IDEM_ANSWER;
+    }
+    if (!idem_call_keep(&base->base, &holder, call))
+        return IDEM_ANSWER;
+    pthread_mutex_lock(&channel->lock);
+    step = put(channel, call, &connection, &redial);
+    pthread_mutex_unlock(&channel->lock);
+    if (connection) {
+        connection_flush(connection);
+        connection_unref(connection);
+    }
+    if (redial)
+        channel_dial(channel);
+    return step;
+}
+
+/* --- Past the top --- */
+
+/* The channel does not wait for it any more. */
+static void
+leave(struct client_call *call)
+{
+    struct idem_channel *channel = call->channel;
+
+    pthread_mutex_lock(&channel->lock);
+    *call->link_in_all = call->next;
+    if (call->next)
+        call->next->link_in_all = call->link_in_all;
+    channel->n_calls--;
+    channel->buffered -= call->call.base.request.size;
+    if (channel->n_calls == 0 && channel->closing)
+        pthread_cond_broadcast(&channel->idle);
+    pthread_mutex_unlock(&channel->lock);
+}
+
+/* What came is not what the method says: the effect stands all the same. */
+static void
+fail_reply(struct idem_call *base, const struct idem_error *err)
+{
+    struct idem_outcome *outcome = &base->outcome;
+    bool final = outcome->final;
+
+    idem_call_fail(base, IDEM_INTERNAL, outcome->effect, err->reason,
+                   "the reply: %s", err->message);
+    outcome->final = final;
+}
+
+static struct idem_message_limits
+reply_limits(const struct client_call *call)
+{
+    return (struct idem_message_limits){.max_size =
+                                            call->channel->options.max_message};
+}
+
+static void
+tell(struct client_call *call)
+{
+    struct idem_message_limits limits = reply_limits(call);
+    struct idem_call *base = &call->call.base;
+    struct ProtobufCMessage *reply = NULL;
+    struct idem_error err;
+
+    if (base->outcome.status == IDEM_OK &&
+        idem_message_unpack(base->method->reply, base->reply, &limits,
+                            base->arena, &reply, &err) != IDEM_OK)
+        fail_reply(base, &err);
+    if (base->outcome.status != IDEM_OK)
+        reply = NULL;
+    callbacks++;
+    call->done(base, reply, &base->outcome, call->author);
+    callbacks--;
+    leave(call);
+}
+
+static void
+fire_later(struct idem_timer *timer)
+{
+    struct client_call *call =
+        (struct client_call *)((char *)timer -
+                               offsetof(struct client_call, later));
+
+    tell(call);
+    call_unref(&call->call);
+}
+
+static void
+wake(struct waiter *waiter)
+{
+    pthread_mutex_lock(&waiter->lock);
+    waiter->over = true;
+    pthread_cond_signal(&waiter->told);
+    pthread_mutex_unlock(&waiter->lock);
+}
+
+static void
+finish(struct call *base)
+{
+    struct client_call *call = client_call_of(base);
+
+    if (call->waiter) {
+        leave(call);
+        wake(call->waiter);
+    } else if (starting == call) {
+        call_ref(base);
+        call->later.fire = fire_later;
+        idem_timer_start(call->channel->timers, &call->later, 0);
+    } else {
+        tell(call);
+    }
+}
+
+static void
+free_call(struct call *base)
+{
+    struct idem_channel *channel = client_call_of(base)->channel;
+
+    call_fini(base); /* and with the arena the call itself */
+    channel_unref(channel);
+}
+
+static const struct call_ops client_call_ops = {
+    send_request,
+    finish,
+    free_call,
+};
+
+/* --- Making one --- */
+
+static enum idem_status
+take_key(struct idem_call *base, const char *key, struct idem_error *err)
+{
+    struct idem_bytes text = idem_bytes_of(key);
+
+    if (!key)
+        return IDEM_OK;
+    if (text.size == 0)
+        return idem_fail_reason(err, IDEM_INVALID_ARGUMENT, IDEM_KEY_EMPTY,
+                                "the key is empty");
+    if (text.size > IDEM_KEY_MAX)
+        return idem_fail_reason(err, IDEM_INVALID_ARGUMENT, IDEM_KEY_TOO_LONG,
+                                "the key has %zu bytes, at most %d", text.size,
+                                IDEM_KEY_MAX);
+    for (size_t i = 0; i < text.size; i++)
+        if (text.data[i] < 0x21 || text.data[i] > 0x7E)
+            return idem_fail_reason(
+                err, IDEM_INVALID_ARGUMENT, IDEM_KEY_CHARSET,
+                "byte %zu of the key is not of 0x21..0x7E", i);
+    base->key.data = idem_arena_copy(base->arena, text);
+    if (!base->key.data)
+        return idem_fail(err, IDEM_RESOURCE_EXHAUSTED, "out of memory");
+    base->key.size = text.size;
+    return IDEM_OK;
+}
+
+static enum idem_status
+take_metadata(struct idem_call *base, const struct idem_call_options *options,
+              struct idem_error *err)
+{
+    for (size_t i = 0; i < options->n_metadata; i++) {
+        const struct idem_call_metadata *given = &options->metadata[i];
+        enum idem_status status =
+            idem_metadata_add(&base->metadata, base->arena,
+                              idem_bytes_of(given->name), given->value, err);
+
+        if (status != IDEM_OK)
+            return status;
+    }
+    return IDEM_OK;
+}
+
+static enum idem_status
+take_request(struct client_call *call, const struct ProtobufCMessage *request,
+             struct idem_error *err)
+{
+    struct idem_call *base = &call->call.base;
+    size_t limit = call->channel->options.max_message;
+    struct idem_bytes packed;
+    enum idem_status status =
+        idem_message_pack(request, base->arena, &packed, err);
+
+    if (status != IDEM_OK)
+        return status;
+    if (packed.size > limit)
+        return idem_fail_reason(err, IDEM_RESOURCE_EXHAUSTED,
+                                IDEM_REQUEST_TOO_LARGE,
+                                "the request is %zu bytes, the channel takes "
+                                "%zu",
+                                packed.size, limit);
+    base->request = packed;
+    return IDEM_OK;
+}
+
+static int64_t
+deadline_ns(const struct idem_channel *channel,
+            const struct idem_method *method,
+            const struct idem_call_options *options)
+{
+    int64_t now_ns = channel->clock->monotonic_ns(channel->clock);
+    int64_t timeout_ms = options->timeout_ms;
+
+    if (timeout_ms == 0)
+        timeout_ms = channel->options.timeout_ms;
+    if (timeout_ms == 0)
+        timeout_ms = method->timeout_ms;
+    if (timeout_ms == 0)
+        timeout_ms = TIMEOUT_MS;
+    if (timeout_ms < 0)
+        return now_ns;
+    return timeout_ms < (INT64_MAX - now_ns) / NS_PER_MS
+               ? now_ns + timeout_ms * NS_PER_MS
+               : INT64_MAX;
+}
+
+static struct client_call *
+new_call(struct idem_channel *channel, const struct idem_method *method,
+         const struct idem_call_options *options)
+{
+    struct idem_arena *arena =
+        arena_new(sizeof(struct client_call) + ARENA_SPARE, 0);
+    struct client_call *call =
+        arena ? idem_arena_zalloc(arena, sizeof *call) : NULL;
+
+    IDEM_ASSERT(call);
+    call_init(&call->call, &client_call_ops, &channel->chain, arena);
+    call->call.base.method = method;
+    call->call.base.clock = channel->clock;
+    call->call.base.timers = channel->timers;
+    call->call.base.deadline_ns = deadline_ns(channel, method, options);
+    call->wait_for_ready = options->wait_for_ready;
+    call->user = options->user;
+    call->channel = channel;
+    atomic_fetch_add_explicit(&channel->refs, 1, memory_order_relaxed);
+    return call;
+}
+
+/* Count the call in. From now on close waits for it. */
+static enum idem_status
+enter(struct client_call *call, struct idem_error *err)
+{
+    struct idem_channel *channel = call->channel;
+    size_t size = call->call.base.request.size;
+    enum idem_status status = IDEM_OK;
+
+    pthread_mutex_lock(&channel->lock);
+    if (!channel->chain.sealed)
+        chain_seal(&channel->chain);
+    if (channel->closing)
+        status = idem_fail(err, IDEM_CANCELLED, "the channel is closed");
+    else if (size > channel->options.max_buffered - channel->buffered)
+        status = idem_fail(err, IDEM_RESOURCE_EXHAUSTED,
+                           "%zu bytes of requests wait or fly, the channel "
+                           "takes %zu",
+                           channel->buffered, channel->options.max_buffered);
+    if (status != IDEM_OK)
+        call->call.base.request.size = 0; /* was not counted */
+    channel->buffered += call->call.base.request.size;
+    channel->n_calls++;
+    call->next = channel->calls;
+    call->link_in_all = &channel->calls;
+    if (call->next)
+        call->next->link_in_all = &call->next;
+    channel->calls = call;
+    pthread_mutex_unlock(&channel->lock);
+    return status;
+}
+
+/* Walk it down, or turn it away before the chain. */
+static void
+run(struct client_call *call, const struct ProtobufCMessage *request,
+    const struct idem_call_options *options)
+{
+    struct idem_call *base = &call->call.base;
+    struct idem_error err = {0};
+    enum idem_status status = take_key(base, options->key, &err);
+
+    if (status == IDEM_OK)
+        status = take_metadata(base, options, &err);
+    if (status == IDEM_OK)
+        status = take_request(call, request, &err);
+    if (status == IDEM_OK)
+        status = enter(call, &err);
+    else
+        (void)enter(call, NULL);
+    if (status == IDEM_OK) {
+        call_begin(&call->call);
+        return;
+    }
+    idem_call_fail_with(base, IDEM_EFFECT_NOT_SENT, &err);
+    call_note_key(base);
+    finish(&call->call);
+    call_unref(&call->call);
+}
+
+static const struct idem_call_options no_options;
+
+struct idem_call *
+idem_channel_start(struct idem_channel *channel,
+                   const struct idem_method *method,
+                   const struct ProtobufCMessage *request,
+                   const struct idem_call_options *options,
+                   idem_call_done_fn *done, void (*author)(void))
+{
+    struct client_call *outer = starting;
+    struct client_call *call;
+
+    options = options ? options : &no_options;
+    call = new_call(channel, method, options);
+    call->done = done;
+    call->author = author;
+    call_ref(&call->call); /* the handle's */
+    starting = call;
+    run(call, request, options);
+    starting = outer;
+    return &call->call.base;
+}
+
+static void
+wait_for(struct waiter *waiter)
+{
+    pthread_mutex_lock(&waiter->lock);
+    while (!waiter->over)
+        pthread_cond_wait(&waiter->told, &waiter->lock);
+    pthread_mutex_unlock(&waiter->lock);
+    pthread_cond_destroy(&waiter->told);
+    pthread_mutex_destroy(&waiter->lock);
+}
+
+static void
+unpack_for_caller(struct client_call *call, struct ProtobufCMessage **reply)
+{
+    struct idem_call *base = &call->call.base;
+    struct idem_message_limits limits = reply_limits(call);
+    struct idem_error err;
+
+    if (!reply || base->outcome.status != IDEM_OK)
+        return;
+    if (message_unpack_heap(base->method->reply, base->reply, &limits, reply,
+                            &err) != IDEM_OK)
+        fail_reply(base, &err);
+}
+
+static enum idem_status
+refuse_blocking(struct idem_outcome *outcome)
+{
+    struct idem_error err;
+
+    idem_fail(&err, IDEM_FAILED_PRECONDITION,
+              "a blocking call inside a callback of the library would wait "
+              "for itself");
+    if (outcome) {
+        *outcome =
+            (struct idem_outcome){.status = err.status, .retry_after_ms = -1};
+        memcpy(outcome->message, err.message, sizeof outcome->message);
+    }
+    return err.status;
+}
+
+enum idem_status
+idem_channel_call(struct idem_channel *channel,
+                  const struct idem_method *method,
+                  const struct ProtobufCMessage *request,
+                  struct ProtobufCMessage **reply,
+                  const struct idem_call_options *options,
+                  struct idem_outcome *outcome)
+{
+    struct waiter waiter = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER,
+                            false};
+    struct client_call *call;
+    struct idem_call *base;
+    enum idem_status status;
+
+    if (channel_in_callback())
+        return refuse_blocking(outcome);
+    options = options ? options : &no_options;
+    call = new_call(channel, method, options);
+    base = &call->call.base;
+    call->waiter = &waiter;
+    call_ref(&call->call);
+    run(call, request, options);
+    wait_for(&waiter);
+    unpack_for_caller(call, reply);
+    if (outcome)
+        *outcome = base->outcome;
+    status = base->outcome.status;
+    call_unref(&call->call);
+    return status;
+}
+
+/* --- Handles --- */
+
+static struct client_call *
+of_handle(const struct idem_call *handle)
+{
+    return (struct client_call *)(uintptr_t)handle;
+}
+
+void
+idem_call_cancel(struct idem_call *handle)
+{
+    call_interrupt(&of_handle(handle)->call, IDEM_CANCELLED);
+}
+
+void *
+idem_call_user(const struct idem_call *handle)
+{
+    return of_handle(handle)->user;
+}
+
+void
+idem_call_release(struct idem_call *handle)
+{
+    if (handle)
+        call_unref(&of_handle(handle)->call);
+}

@@ -1,0 +1,491 @@
+#include "connection.h"
+
+#include "inbox.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define OUT_MAX                                                                \
+    1048576         /* bytes unwritten over which a server stops reading       \
+                     */
+#define PING_MAX 64 /* bytes of a PING's payload */
+#define WHY_MAX 128
+
+/* What the peer's bytes are read as.
+ *
+ *    PREFACE --8 bytes--> SETTINGS --frame--> OPEN
+ */
+enum stage {
+    STAGE_PREFACE,
+    STAGE_SETTINGS,
+    STAGE_OPEN,
+};
+
+struct connection {
+    struct io_stream *stream;
+    struct connection_options options;
+    atomic_uint refs; /* the user's, the reader's, one for a send in flight */
+
+    struct inbox inbox; /* the reader's */
+    enum stage stage;   /* the reader's */
+    struct connection_limits peer;
+
+    pthread_mutex_t lock; /* guards the rest */
+    struct outbox outbox; /* its flying half is the sender's while it sends */
+    bool sending;
+    bool dropping;  /* the flight is let go of, not written; the sender's */
+    bool corked;    /* the reader flushes at the end of its chunk */
+    bool paused;    /* the reader waits for the sender; implies sending */
+    bool finishing; /* close when all is written */
+    bool closed;
+    char why[WHY_MAX];
+};
+
+static _Thread_local unsigned depth; /* of events on this thread */
+
+bool
+connection_on_thread(void)
+{
+    return depth > 0;
+}
+
+/* --- Its life --- */
+
+struct connection *
+connection_new(struct io_stream *stream,
+               const struct connection_options *options)
+{
+    struct connection *connection = calloc(1, sizeof *connection);
+
+    if (!connection ||
+        !inbox_init(&connection->inbox, options->limits.max_message)) {
+        free(connection);
+        stream->ops->close(stream);
+        stream->ops->free(stream);
+        return NULL;
+    }
+    connection->stream = stream;
+    connection->options = *options;
+    atomic_init(&connection->refs, 1);
+    outbox_init(&connection->outbox);
+    pthread_mutex_init(&connection->lock, NULL);
+    return connection;
+}
+
+void
+connection_ref(struct connection *connection)
+{
+    atomic_fetch_add_explicit(&connection->refs, 1, memory_order_relaxed);
+}
+
+bool
+connection_ref_alive(struct connection *connection)
+{
+    unsigned refs = atomic_load(&connection->refs);
+
+    while (refs > 0)
+        if (atomic_compare_exchange_weak(&connection->refs, &refs, refs + 1))
+            return true;
+    return false;
+}
+
+void
+connection_unref(struct connection *connection)
+{
+    const struct connection_events *events = connection->options.events;
+    void *with = connection->options.with;
+
+    if (atomic_fetch_sub_explicit(&connection->refs, 1, memory_order_acq_rel) !=
+        1)
+        return;
+    connection->stream->ops->close(connection->stream);
+    connection->stream->ops->free(connection->stream);
+    inbox_fini(&connection->inbox);
+    outbox_fini(&connection->outbox);
+    pthread_mutex_destroy(&connection->lock);
+    events->gone(with);
+    free(connection);
+}
+
+void
+connection_close(struct connection *connection, const char *why)
+{
+    bool first;
+
+    pthread_mutex_lock(&connection->lock);
+    first = !connection->closed;
+    connection->closed = true;
+    if (first)
+        snprintf(connection->why, sizeof connection->why, "%s", why);
+    pthread_mutex_unlock(&connection->lock);
+    if (first)
+        connection->stream->ops->close(connection->stream);
+}
+
+/* --- Sending --- */
+
+/* With the lock: is there something for a new flight? What waits after close
+ * takes off too, but only to let go of what it holds. */
+static bool
+take_off(struct connection *connection)
+{
+    if (connection->sending || connection->outbox.filling.total == 0)
+        return false;
+    if (connection->corked && !connection->closed)
+        return false;
+    connection->sending = true;
+    connection->dropping = connection->closed;
+    outbox_take_off(&connection->outbox);
+    if (connection->dropping)
+        outbox_grounded(&connection->outbox);
+    return true;
+}
+
+static size_t
+unwritten(const struct connection *connection)
+{
+    return connection->outbox.filling.total + connection->outbox.flying.total;
+}
+
+static void read_on(struct connection *connection);
+
+/* The flight is over. True: the next one has taken off. */
+static bool
+land(struct connection *connection)
+{
+    bool again, finish, resume;
+
+    outbox_land(&connection->outbox);
+    pthread_mutex_lock(&connection->lock);
+    connection->sending = false;
+    again = take_off(connection);
+    finish = connection->finishing && !again;
+    resume = connection->paused && (!again || connection->closed ||
+                                    unwritten(connection) < OUT_MAX / 2);
+    if (resume)
+        connection->paused = false;
+    pthread_mutex_unlock(&connection->lock);
+    if (finish)
+        connection_close(connection, "finished");
+    if (resume)
+        read_on(connection);
+    return again;
+}
+
+static void sent(void *with, enum idem_status result, size_t size);
+
+/* Hand the next parts of the flight to the transport. False: all are written,
+ * or it is closed. */
+static bool
+submit(struct connection *connection)
+{
+    struct idem_bytes parts[IO_PARTS];
+    unsigned n;
+
+    if (connection->dropping)
+        return false;
+    n = outbox_parts(&connection->outbox, parts, IO_PARTS);
+    return n > 0 && connection->stream->ops->send(connection->stream, parts, n,
+                                                  sent, connection);
+}
+
+/* Flight after flight, until the transport has one under way. With the sender's
+ * reference. */
+static void
+fly(struct connection *connection)
+{
+    do {
+        if (submit(connection))
+            return;
+    } while (land(connection));
+    connection_unref(connection);
+}
+
+static void
+sent(void *with, enum idem_status result, size_t size)
+{
+    struct connection *connection = with;
+
+    (void)size;
+    if (result != IDEM_OK)
+        connection_close(connection, "the peer does not read any more");
+    else if (submit(connection))
+        return;
+    if (land(connection))
+        fly(connection);
+    else
+        connection_unref(connection);
+}
+
+void
+connection_flush(struct connection *connection)
+{
+    bool flies;
+
+    pthread_mutex_lock(&connection->lock);
+    flies = take_off(connection);
+    pthread_mutex_unlock(&connection->lock);
+    if (!flies)
+        return;
+    connection_ref(connection);
+    fly(connection);
+}
+
+enum connection_append
+connection_append(struct connection *connection, const struct frame *frame,
+                  struct outbox_hold hold, uint64_t *mark)
+{
+    bool held = false, open, fits = false;
+
+    pthread_mutex_lock(&connection->lock);
+    open = !connection->closed && !connection->finishing;
+    if (mark)
+        *mark = connection->outbox.appended;
+    if (open)
+        fits = outbox_append(&connection->outbox, frame, hold, &held);
+    pthread_mutex_unlock(&connection->lock);
+    if (open && !fits)
+        connection_close(connection, "out of memory");
+    if (!fits)
+        return CONNECTION_CLOSED;
+    return held ? CONNECTION_HELD : CONNECTION_COPIED;
+}
+
+void
+connection_send(struct connection *connection, const struct frame *frame)
+{
+    if (connection_append(connection, frame, (struct outbox_hold){0}, NULL) !=
+        CONNECTION_CLOSED)
+        connection_flush(connection);
+}
+
+bool
+connection_reached(struct connection *connection, uint64_t mark)
+{
+    bool reached;
+
+    pthread_mutex_lock(&connection->lock);
+    reached = mark < connection->outbox.taken_off;
+    pthread_mutex_unlock(&connection->lock);
+    return reached;
+}
+
+void
+connection_finish(struct connection *connection)
+{
+    bool now;
+
+    connection_flush(connection);
+    pthread_mutex_lock(&connection->lock);
+    connection->finishing = true;
+    now = !connection->sending && connection->outbox.filling.total == 0;
+    pthread_mutex_unlock(&connection->lock);
+    if (now)
+        connection_close(connection, "finished");
+}
+
+/* --- Reading --- */
+
+/* Our preface and SETTINGS, into the queue. */
+static void
+say_hello(struct connection *connection)
+{
+    const struct connection_options *options = &connection->options;
+    uint8_t preface[FRAME_PREFACE], header[64];
+    struct header_settings settings = {
+        .version = FRAME_VERSION,
+        .max_message = (uint32_t)options->limits.max_message,
+        .max_streams = options->limits.max_streams,
+        .time_ms = options->clock->wall_ms(options->clock),
+        .identity = idem_bytes_of("idem"),
+    };
+    struct frame frame = {.type = FRAME_SETTINGS, .header = {header, 0}};
+    bool fits;
+
+    frame_preface_write(preface);
+    frame.header.size = header_settings_write(header, sizeof header, &settings);
+    pthread_mutex_lock(&connection->lock);
+    fits = outbox_append_bytes(&connection->outbox,
+                               (struct idem_bytes){preface, FRAME_PREFACE});
+    pthread_mutex_unlock(&connection->lock);
+    if (fits)
+        connection_send(connection, &frame);
+    else
+        connection_close(connection, "out of memory");
+}
+
+static const char *
+take_settings(struct connection *connection, const struct frame *frame)
+{
+    struct header_settings settings;
+
+    if (frame->type != FRAME_SETTINGS || frame->oversize)
+        return "SETTINGS must come first";
+    if (!header_settings_read(frame->header, &settings))
+        return "broken SETTINGS";
+    connection->peer.max_message =
+        settings.max_message ? settings.max_message : SIZE_MAX;
+    connection->peer.max_streams =
+        settings.max_streams ? settings.max_streams : UINT32_MAX;
+    connection->stage = STAGE_OPEN;
+    connection->options.events->ready(connection->options.with);
+    return NULL;
+}
+
+static const char *
+answer_ping(struct connection *connection, const struct frame *ping)
+{
+    struct frame pong = {.type = FRAME_PONG, .payload = ping->payload};
+
+    if (ping->oversize || ping->payload.size > PING_MAX)
+        return "a PING that is too long";
+    connection_send(connection, &pong);
+    return NULL;
+}
+
+static const char *
+take_frame(struct connection *connection, const struct frame *frame)
+{
+    if (connection->stage == STAGE_SETTINGS)
+        return take_settings(connection, frame);
+    switch (frame->type) {
+    case FRAME_SETTINGS:
+    case FRAME_PONG:
+        return NULL;
+    case FRAME_PING:
+        return answer_ping(connection, frame);
+    default:
+        return connection->options.events->frame(connection->options.with,
+                                                 frame);
+    }
+}
+
+/* Everything whole that is in the inbox. False: closed. */
+static bool
+digest(struct connection *connection)
+{
+    enum inbox_next next = INBOX_FRAME;
+    const char *why = "not a frame of ours";
+    struct frame frame;
+
+    if (connection->stage == STAGE_PREFACE) {
+        next = inbox_preface(&connection->inbox);
+        why = "not a peer of ours";
+        if (next == INBOX_FRAME) {
+            connection->stage = STAGE_SETTINGS;
+            if (connection->options.server)
+                say_hello(connection);
+        }
+    }
+    while (next == INBOX_FRAME) {
+        why = "not a frame of ours";
+        next = inbox_next(&connection->inbox, &frame);
+        if (next != INBOX_FRAME)
+            break;
+        why = take_frame(connection, &frame);
+        if (why)
+            next = INBOX_BROKEN;
+    }
+    if (next == INBOX_BROKEN)
+        connection_close(connection, why);
+    return next == INBOX_MORE;
+}
+
+static void
+set_corked(struct connection *connection, bool corked)
+{
+    pthread_mutex_lock(&connection->lock);
+    connection->corked = corked;
+    pthread_mutex_unlock(&connection->lock);
+    if (!corked)
+        connection_flush(connection);
+}
+
+static void
+received(void *with, enum idem_status result, size_t size)
+{
+    struct connection *connection = with;
+
+    depth++;
+    if (result != IDEM_OK) {
+        connection_close(connection, "the connection is lost");
+    } else if (size == 0) {
+        connection_close(connection, "closed by the peer");
+    } else {
+        inbox_filled(&connection->inbox, size);
+        set_corked(connection, true);
+        digest(connection);
+        set_corked(connection, false);
+    }
+    read_on(connection);
+    depth--;
+}
+
+/* The reader ends here, once: nothing is read any more. What waits to be
+ * written lets go of what it holds. */
+static void
+end_reading(struct connection *connection)
+{
+    depth++;
+    connection_flush(connection);
+    connection->options.events->closed(connection->options.with);
+    connection_unref(connection);
+    depth--;
+}
+
+static void
+read_on(struct connection *connection)
+{
+    const struct io_stream_ops *ops = connection->stream->ops;
+    bool closed;
+    size_t room;
+    uint8_t *space;
+
+    pthread_mutex_lock(&connection->lock);
+    closed = connection->closed;
+    connection->paused = !closed && connection->options.server &&
+                         connection->sending && unwritten(connection) > OUT_MAX;
+    if (connection->paused) {
+        pthread_mutex_unlock(&connection->lock);
+        return;
+    }
+    pthread_mutex_unlock(&connection->lock);
+    space = inbox_space(&connection->inbox, &room);
+    if (!closed &&
+        ops->recv(connection->stream, space, room, received, connection))
+        return;
+    connection_close(connection, "closed");
+    end_reading(connection);
+}
+
+void
+connection_start(struct connection *connection)
+{
+    connection_ref(connection);
+    if (!connection->options.server)
+        say_hello(connection);
+    read_on(connection);
+}
+
+/* --- What it knows --- */
+
+const char *
+connection_why(const struct connection *connection)
+{
+    return connection->why;
+}
+
+const struct connection_limits *
+connection_peer_limits(const struct connection *connection)
+{
+    return &connection->peer;
+}
+
+const char *
+connection_peer(const struct connection *connection)
+{
+    return connection->stream->ops->peer(connection->stream);
+}

@@ -1,0 +1,104 @@
+#ifndef CONNECTION_H
+#define CONNECTION_H
+
+#include "frame.h"
+#include "header.h"
+#include "io.h"
+#include "outbox.h"
+
+/* One connection, either end: prefaces and SETTINGS, frames in, frames out with
+ * one send in flight, PING. What the frames mean is the user's (docs/wire.md).
+ *
+ * Threads: events come one at a time, on the transport's threads; everything
+ * else is for any thread. The lock is never held over the transport or an
+ * event. Lock order: the user's locks, then the connection's. */
+struct connection;
+
+/* Both sides' SETTINGS. */
+struct connection_limits {
+    size_t max_message;
+    uint32_t max_streams;
+};
+
+struct connection_events {
+    /* The peer's SETTINGS are there: frames may be sent. Once, first. */
+    void (*ready)(void *with);
+
+    /* OPEN, MESSAGE, END, WINDOW, CANCEL, DETACH, GOAWAY and types that are not
+     * known. The views are good until it returns. NULL: fine. Else why the
+     * connection is closed. What it sends leaves in one write when the frames
+     * that came together are all done. */
+    const char *(*frame)(void *with, const struct frame *frame);
+
+    /* Once, last of these three, also when it never got ready. */
+    void (*closed)(void *with);
+
+    /* The stream is freed, nothing more comes: once, for the last reference,
+     * on any thread. The memory goes when it returns. */
+    void (*gone)(void *with);
+};
+
+struct connection_options {
+    bool server; /* answers the preface, and stops reading while too much waits
+                  * to be written; a client must read on, or both would wait */
+    struct connection_limits limits; /* ours */
+    const struct idem_clock *clock;
+    const struct connection_events *events;
+    void *with;
+};
+
+/* The stream is owned from here, also on failure (NULL: out of memory; gone is
+ * not called). One reference: the caller's. */
+struct connection *connection_new(struct io_stream *stream,
+                                  const struct connection_options *options);
+
+/* Say hello and read. Once. */
+void connection_start(struct connection *connection);
+
+void connection_ref(struct connection *connection);
+void connection_unref(struct connection *connection);
+
+/* For who holds a lock that gone takes: false when the last reference is gone
+ * already. */
+bool connection_ref_alive(struct connection *connection) IDEM_MUST_CHECK;
+
+enum connection_append {
+    CONNECTION_CLOSED, /* or memory is out, which closes: never written */
+    CONNECTION_COPIED, /* the payload's bytes are not needed any more */
+    CONNECTION_HELD,   /* hold.release runs once, without a lock */
+};
+
+/* Put a frame into the queue, behind those that are there. *mark, if wanted, is
+ * the frame's place for connection_reached. */
+enum connection_append connection_append(struct connection *connection,
+                                         const struct frame *frame,
+                                         struct outbox_hold hold,
+                                         uint64_t *mark);
+
+/* See to it that what is appended is written. */
+void connection_flush(struct connection *connection);
+
+/* connection_append without hold and mark, then flush. */
+void connection_send(struct connection *connection, const struct frame *frame);
+
+/* After closed: may any byte of the frame with that mark have been written? */
+bool connection_reached(struct connection *connection, uint64_t mark);
+
+/* End it. The first reason stays. */
+void connection_close(struct connection *connection, const char *why);
+
+/* End it when all that is appended is written. */
+void connection_finish(struct connection *connection);
+
+/* After closed. Lives as long as the connection. */
+const char *connection_why(const struct connection *connection);
+
+/* After ready. */
+const struct connection_limits *
+connection_peer_limits(const struct connection *connection);
+const char *connection_peer(const struct connection *connection);
+
+/* True on a thread that is inside an event. */
+bool connection_on_thread(void);
+
+#endif

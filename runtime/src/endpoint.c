@@ -1,0 +1,147 @@
+#include "message.h"
+#include "server_inside.h"
+
+#include <idem/reason.h>
+
+/* The bottom of the server's chain: the author's handler, on a worker or, when
+ * it never blocks, on the thread that read the request. */
+
+static _Thread_local bool on_worker;
+
+/* What this worker has put in a queue and not flushed: the replies of a run of
+ * jobs leave in one write. */
+static _Thread_local struct connection *unflushed;
+
+void
+endpoint_idle(void *unused)
+{
+    struct connection *connection = unflushed;
+
+    (void)unused;
+    if (!connection)
+        return;
+    unflushed = NULL;
+    connection_flush(connection);
+    connection_unref(connection);
+}
+
+void
+endpoint_flush(struct connection *connection)
+{
+    if (!on_worker) {
+        connection_flush(connection);
+        return;
+    }
+    if (unflushed == connection)
+        return;
+    endpoint_idle(NULL);
+    connection_ref(connection);
+    unflushed = connection;
+}
+
+/* The handler said OK: its reply is what the wire carries. One that cannot be
+ * sent is the handler's failure. */
+static void
+pack_reply(struct server_call *call, const struct ProtobufCMessage *reply)
+{
+    struct idem_call *base = &call->call.base;
+    size_t limit = call->peer->server->options.max_message;
+    struct idem_error err;
+
+    if (idem_message_pack(reply, base->arena, &base->reply, &err) != IDEM_OK)
+        idem_call_fail_with(base, IDEM_EFFECT_ROLLED_BACK, &err);
+    else if (base->reply.size > limit)
+        idem_call_fail(base, IDEM_RESOURCE_EXHAUSTED, IDEM_EFFECT_ROLLED_BACK,
+                       IDEM_REPLY_TOO_LARGE,
+                       "the reply is %zu bytes, the server sends %zu",
+                       base->reply.size, limit);
+}
+
+static void
+run_handler(struct server_call *call)
+{
+    struct idem_call *base = &call->call.base;
+    const struct idem_method *method = base->method;
+    struct ProtobufCMessage *reply = message_new(method->reply, base->arena);
+    enum idem_status status;
+
+    IDEM_ASSERT(base->message);
+    if (!reply) {
+        idem_call_fail(base, IDEM_RESOURCE_EXHAUSTED, IDEM_EFFECT_REFUSED, NULL,
+                       "out of memory");
+        return;
+    }
+    call->call.sent = true;
+    context_begin(&call->context);
+    status = method->invoke(call->entry->handlers, &call->context,
+                            base->message, reply);
+    context_end(&call->context, status);
+    if (base->outcome.status == IDEM_OK)
+        pack_reply(call, reply);
+}
+
+/* Nobody waits for it any more, and it was not begun (case B047). */
+static void
+refuse_late(struct server_call *call)
+{
+    unsigned interrupt = atomic_load(&call->call.interrupt);
+
+    if (interrupt == IDEM_OK || interrupt == IDEM_DEADLINE_EXCEEDED)
+        idem_call_fail(&call->call.base, IDEM_DEADLINE_EXCEEDED,
+                       IDEM_EFFECT_REFUSED, NULL,
+                       "the deadline was over before the handler began");
+    else
+        idem_call_fail(&call->call.base, (enum idem_status)interrupt,
+                       IDEM_EFFECT_REFUSED, NULL,
+                       "given up before the handler began");
+}
+
+static void
+run_job(struct job *job)
+{
+    struct server_call *call =
+        (struct server_call *)((char *)job - offsetof(struct server_call, job));
+
+    on_worker = true;
+    if (idem_call_interrupted(&call->call.base))
+        refuse_late(call);
+    else
+        run_handler(call);
+    idem_call_resume(&call->call.base, IDEM_ANSWER);
+    on_worker = false;
+}
+
+static bool
+withdraw(struct idem_call *base, void *with)
+{
+    struct server_call *call = with;
+
+    (void)base;
+    return workers_withdraw(call->peer->server->workers, &call->job);
+}
+
+static const struct idem_holder holder = {.withdraw = withdraw};
+
+enum idem_step
+endpoint_send(struct call *base)
+{
+    struct server_call *call = server_call_of(base);
+
+    if (base->base.method->dispatch == IDEM_DISPATCH_INLINE &&
+        connection_on_thread()) {
+        if (idem_call_interrupted(&base->base))
+            refuse_late(call);
+        else
+            run_handler(call);
+        return IDEM_ANSWER;
+    }
+    if (!idem_call_keep(&base->base, &holder, call))
+        return IDEM_ANSWER;
+    call->job.run = run_job;
+    if (workers_push(call->peer->server->workers, &call->job))
+        return IDEM_WAIT;
+    idem_call_fail(&base->base, IDEM_RESOURCE_EXHAUSTED, IDEM_EFFECT_REFUSED,
+                   NULL, "%u calls wait for a worker",
+                   call->peer->server->options.max_queued);
+    return IDEM_ANSWER;
+}

@@ -1,0 +1,73 @@
+#include "header_wire.h"
+
+/* Field numbers of OpenHeader. */
+enum {
+    OPEN_METHOD = 1,
+    OPEN_METHOD_ID = 2,
+    OPEN_TIMEOUT_US = 3,
+    OPEN_KEY = 4,
+    OPEN_ATTEMPT = 5,
+    OPEN_METADATA = 6,
+};
+
+size_t
+header_open_write(uint8_t *bytes, size_t room, const struct header_open *open,
+                  const struct idem_metadata *metadata)
+{
+    struct wire_writer writer = {bytes, bytes + room};
+
+    wire_put_bytes(&writer, OPEN_METHOD, open->method);
+    wire_put_varint(&writer, OPEN_METHOD_ID, open->method_id);
+    if (open->has_timeout)
+        wire_put_present(&writer, OPEN_TIMEOUT_US, open->timeout_us);
+    wire_put_bytes(&writer, OPEN_KEY, open->key);
+    if (open->attempt > 1)
+        wire_put_varint(&writer, OPEN_ATTEMPT, open->attempt);
+    wire_put_metadata(&writer, OPEN_METADATA, metadata);
+    return (size_t)(writer.at - bytes);
+}
+
+static void
+take_varint(struct header_open *open, const struct wire_field *field)
+{
+    switch (field->number) {
+    case OPEN_METHOD_ID:
+        open->method_id = (uint32_t)field->varint;
+        break;
+    case OPEN_TIMEOUT_US:
+        open->has_timeout = true;
+        open->timeout_us = field->varint;
+        break;
+    case OPEN_ATTEMPT:
+        open->attempt = (uint32_t)field->varint;
+        break;
+    default:
+        break;
+    }
+}
+
+bool
+header_open_read(struct idem_bytes bytes, struct header_open *open)
+{
+    struct wire_reader reader = {bytes.data, bytes.data + bytes.size};
+    struct wire_field field;
+    int more;
+
+    *open = (struct header_open){0};
+    while ((more = wire_next(&reader, &field)) > 0) {
+        if (field.type == WIRE_VARINT)
+            take_varint(open, &field);
+        else if (field.type == WIRE_BYTES && field.number == OPEN_METHOD)
+            open->method = field.bytes;
+        else if (field.type == WIRE_BYTES && field.number == OPEN_KEY)
+            open->key = field.bytes;
+    }
+    return more == 0;
+}
+
+enum idem_status
+header_open_metadata(struct idem_bytes bytes, struct idem_metadata *metadata,
+                     struct idem_arena *arena, struct idem_error *err)
+{
+    return wire_read_metadata(bytes, OPEN_METADATA, metadata, arena, err);
+}

@@ -1,0 +1,80 @@
+#include "header_wire.h"
+
+/* Field numbers of Settings and Goaway. */
+enum {
+    SETTINGS_VERSION = 1,
+    SETTINGS_MAX_MESSAGE = 2,
+    SETTINGS_MAX_STREAMS = 3,
+    SETTINGS_TIME_MS = 4,
+    SETTINGS_IDENTITY = 5,
+    GOAWAY_LAST_STREAM = 1,
+    GOAWAY_REASON = 2,
+};
+
+size_t
+header_settings_write(uint8_t *bytes, size_t room,
+                      const struct header_settings *settings)
+{
+    struct wire_writer writer = {bytes, bytes + room};
+
+    wire_put_varint(&writer, SETTINGS_VERSION, settings->version);
+    wire_put_varint(&writer, SETTINGS_MAX_MESSAGE, settings->max_message);
+    wire_put_varint(&writer, SETTINGS_MAX_STREAMS, settings->max_streams);
+    wire_put_varint(&writer, SETTINGS_TIME_MS, (uint64_t)settings->time_ms);
+    wire_put_bytes(&writer, SETTINGS_IDENTITY, settings->identity);
+    return (size_t)(writer.at - bytes);
+}
+
+bool
+header_settings_read(struct idem_bytes bytes, struct header_settings *settings)
+{
+    struct wire_reader reader = {bytes.data, bytes.data + bytes.size};
+    struct wire_field field;
+    int more;
+
+    *settings = (struct header_settings){0};
+    while ((more = wire_next(&reader, &field)) > 0) {
+        if (field.type == WIRE_BYTES && field.number == SETTINGS_IDENTITY)
+            settings->identity = field.bytes;
+        else if (field.type != WIRE_VARINT)
+            continue;
+        else if (field.number == SETTINGS_VERSION)
+            settings->version = (uint32_t)field.varint;
+        else if (field.number == SETTINGS_MAX_MESSAGE)
+            settings->max_message = (uint32_t)field.varint;
+        else if (field.number == SETTINGS_MAX_STREAMS)
+            settings->max_streams = (uint32_t)field.varint;
+        else if (field.number == SETTINGS_TIME_MS)
+            settings->time_ms = (int64_t)field.varint;
+    }
+    return more == 0;
+}
+
+size_t
+header_goaway_write(uint8_t *bytes, size_t room,
+                    const struct header_goaway *goaway)
+{
+    struct wire_writer writer = {bytes, bytes + room};
+
+    wire_put_varint(&writer, GOAWAY_LAST_STREAM, goaway->last_stream);
+    wire_put_bytes(&writer, GOAWAY_REASON, goaway->reason);
+    return (size_t)(writer.at - bytes);
+}
+
+bool
+header_goaway_read(struct idem_bytes bytes, struct header_goaway *goaway)
+{
+    struct wire_reader reader = {bytes.data, bytes.data + bytes.size};
+    struct wire_field field;
+    int more;
+
+    *goaway = (struct header_goaway){0};
+    while ((more = wire_next(&reader, &field)) > 0) {
+        if (field.type == WIRE_BYTES && field.number == GOAWAY_REASON)
+            goaway->reason = field.bytes;
+        else if (field.type == WIRE_VARINT &&
+                 field.number == GOAWAY_LAST_STREAM)
+            goaway->last_stream = (uint32_t)field.varint;
+    }
+    return more == 0;
+}

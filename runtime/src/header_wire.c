@@ -1,0 +1,181 @@
+#include "header_wire.h"
+
+#include <string.h>
+
+#define VARINT_MAX 10 /* bytes of a 64-bit varint */
+
+static size_t
+varint_size(uint64_t value)
+{
+    size_t size = 1;
+
+    while (value >>= 7)
+        size++;
+    return size;
+}
+
+static void
+put_raw(struct wire_writer *writer, uint64_t value)
+{
+    IDEM_ASSERT((size_t)(writer->end - writer->at) >= varint_size(value));
+    while (value > 0x7f) {
+        *writer->at++ = (uint8_t)(value | 0x80);
+        value >>= 7;
+    }
+    *writer->at++ = (uint8_t)value;
+}
+
+static void
+put_tag(struct wire_writer *writer, uint32_t number, enum wire_type type)
+{
+    put_raw(writer, (uint64_t)number << 3 | (unsigned)type);
+}
+
+void
+wire_put_present(struct wire_writer *writer, uint32_t number, uint64_t value)
+{
+    put_tag(writer, number, WIRE_VARINT);
+    put_raw(writer, value);
+}
+
+void
+wire_put_varint(struct wire_writer *writer, uint32_t number, uint64_t value)
+{
+    if (value)
+        wire_put_present(writer, number, value);
+}
+
+void
+wire_put_bytes(struct wire_writer *writer, uint32_t number,
+               struct idem_bytes value)
+{
+    if (value.size == 0)
+        return;
+    put_tag(writer, number, WIRE_BYTES);
+    put_raw(writer, value.size);
+    IDEM_ASSERT((size_t)(writer->end - writer->at) >= value.size);
+    memcpy(writer->at, value.data, value.size);
+    writer->at += value.size;
+}
+
+static size_t
+bytes_size(struct idem_bytes value)
+{
+    return value.size ? 1 + varint_size(value.size) + value.size : 0;
+}
+
+void
+wire_put_metadata(struct wire_writer *writer, uint32_t number,
+                  const struct idem_metadata *metadata)
+{
+    const struct idem_metadata_entry *entry = metadata ? metadata->first : NULL;
+
+    for (; entry; entry = entry->next) {
+        put_tag(writer, number, WIRE_BYTES);
+        put_raw(writer, bytes_size(entry->name) + bytes_size(entry->value));
+        wire_put_bytes(writer, 1, entry->name);
+        wire_put_bytes(writer, 2, entry->value);
+    }
+}
+
+static bool
+get_varint(struct wire_reader *reader, uint64_t *value)
+{
+    uint64_t sum = 0;
+
+    for (unsigned i = 0; i < VARINT_MAX && reader->at < reader->end; i++) {
+        uint8_t byte = *reader->at++;
+
+        if (i == VARINT_MAX - 1 && byte > 1)
+            return false;
+        sum |= (uint64_t)(byte & 0x7f) << (7 * i);
+        if (byte < 0x80) {
+            *value = sum;
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool
+get_bytes(struct wire_reader *reader, uint64_t size, struct idem_bytes *bytes)
+{
+    if (size > (size_t)(reader->end - reader->at))
+        return false;
+    *bytes = (struct idem_bytes){reader->at, (size_t)size};
+    reader->at += size;
+    return true;
+}
+
+static bool
+get_value(struct wire_reader *reader, struct wire_field *field)
+{
+    uint64_t size;
+
+    switch (field->type) {
+    case WIRE_VARINT:
+        return get_varint(reader, &field->varint);
+    case WIRE_FIXED64:
+        return get_bytes(reader, 8, &field->bytes);
+    case WIRE_FIXED32:
+        return get_bytes(reader, 4, &field->bytes);
+    case WIRE_BYTES:
+        return get_varint(reader, &size) &&
+               get_bytes(reader, size, &field->bytes);
+    }
+    return false;
+}
+
+int
+wire_next(struct wire_reader *reader, struct wire_field *field)
+{
+    uint64_t tag;
+
+    if (reader->at == reader->end)
+        return 0;
+    if (!get_varint(reader, &tag) || tag >> 3 == 0 || tag > UINT32_MAX)
+        return -1;
+    field->number = (uint32_t)(tag >> 3);
+    field->type = (enum wire_type)(tag & 7);
+    return get_value(reader, field) ? 1 : -1;
+}
+
+static enum idem_status
+read_entry(struct idem_bytes bytes, struct idem_metadata *metadata,
+           struct idem_arena *arena, struct idem_error *err)
+{
+    struct wire_reader reader = {bytes.data, bytes.data + bytes.size};
+    struct idem_bytes name = {0}, value = {0};
+    struct wire_field field;
+    int more;
+
+    while ((more = wire_next(&reader, &field)) > 0) {
+        if (field.number == 1 && field.type == WIRE_BYTES)
+            name = field.bytes;
+        else if (field.number == 2 && field.type == WIRE_BYTES)
+            value = field.bytes;
+    }
+    if (more < 0)
+        return idem_fail(err, IDEM_INTERNAL, "broken metadata entry");
+    return idem_metadata_add(metadata, arena, name, value, err);
+}
+
+enum idem_status
+wire_read_metadata(struct idem_bytes bytes, uint32_t number,
+                   struct idem_metadata *metadata, struct idem_arena *arena,
+                   struct idem_error *err)
+{
+    struct wire_reader reader = {bytes.data, bytes.data + bytes.size};
+    struct wire_field field;
+
+    while (wire_next(&reader, &field) > 0) {
+        enum idem_status status;
+
+        if (field.number != number || field.type != WIRE_BYTES)
+            continue;
+        status = read_entry(field.bytes, metadata, arena, err);
+        if (status != IDEM_OK)
+            return status;
+    }
+    return IDEM_OK;
+}

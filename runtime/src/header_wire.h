@@ -1,0 +1,52 @@
+#ifndef HEADER_WIRE_H
+#define HEADER_WIRE_H
+
+#include "header.h"
+
+/* The four wire types of protobuf, as much as the headers need. */
+
+enum wire_type {
+    WIRE_VARINT = 0,
+    WIRE_FIXED64 = 1,
+    WIRE_BYTES = 2,
+    WIRE_FIXED32 = 5,
+};
+
+struct wire_writer {
+    uint8_t *at, *end;
+};
+
+struct wire_reader {
+    const uint8_t *at, *end;
+};
+
+struct wire_field {
+    uint32_t number;
+    enum wire_type type;
+    uint64_t varint;         /* WIRE_VARINT */
+    struct idem_bytes bytes; /* WIRE_BYTES */
+};
+
+/* A field of the default value is left out, as proto3 has it. */
+void wire_put_varint(struct wire_writer *writer, uint32_t number,
+                     uint64_t value);
+void wire_put_bytes(struct wire_writer *writer, uint32_t number,
+                    struct idem_bytes value);
+
+/* Also when it is the default. */
+void wire_put_present(struct wire_writer *writer, uint32_t number,
+                      uint64_t value);
+
+void wire_put_metadata(struct wire_writer *writer, uint32_t number,
+                       const struct idem_metadata *metadata);
+
+/* 1: a field. 0: the end. -1: broken (cut, over-long, a group, number 0). */
+int wire_next(struct wire_reader *reader, struct wire_field *field);
+
+/* All entries of a field number. */
+enum idem_status wire_read_metadata(struct idem_bytes bytes, uint32_t number,
+                                    struct idem_metadata *metadata,
+                                    struct idem_arena *arena,
+                                    struct idem_error *err) IDEM_MUST_CHECK;
+
+#endif

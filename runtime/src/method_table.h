@@ -1,0 +1,38 @@
+#ifndef METHOD_TABLE_H
+#define METHOD_TABLE_H
+
+#include <idem/method.h>
+
+/* The methods that a server has, by name. Built by one thread, then read by
+ * all. Empty when zeroed. */
+
+struct method_entry {
+    const struct idem_method *method;
+    const void *handlers; /* a copy of the author's table */
+    void *user;
+    struct idem_bytes name;
+    struct method_entry *next; /* of the same hash */
+};
+
+struct method_service;
+
+struct method_table {
+    struct method_service *services;
+    struct method_entry **buckets;
+    unsigned n_buckets, n_entries;
+    const struct idem_method *effectful; /* one whose mode is not NONE */
+};
+
+void method_table_fini(struct method_table *table);
+
+/* ALREADY_EXISTS, RESOURCE_EXHAUSTED. */
+enum idem_status method_table_add(struct method_table *table,
+                                  const struct idem_service *service,
+                                  const void *handlers, size_t size, void *user,
+                                  struct idem_error *err) IDEM_MUST_CHECK;
+
+/* "package.Service/Method"; NULL: not here. */
+const struct method_entry *method_table_find(const struct method_table *table,
+                                             struct idem_bytes name);
+
+#endif

@@ -1,0 +1,193 @@
+#include "outbox.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define HALF_FIRST 4096   /* bytes */
+#define HALF_KEEP 1048576 /* a larger half is given back after its flight */
+
+void
+outbox_init(struct outbox *outbox)
+{
+    *outbox = (struct outbox){0};
+}
+
+static void
+release_bigs(struct outbox_half *half)
+{
+    for (unsigned i = 0; i < half->n_bigs; i++)
+        half->bigs[i].hold.release(half->bigs[i].hold.with);
+    half->n_bigs = 0;
+}
+
+static void
+half_fini(struct outbox_half *half)
+{
+    release_bigs(half);
+    free(half->bytes);
+    free(half->bigs);
+}
+
+void
+outbox_fini(struct outbox *outbox)
+{
+    half_fini(&outbox->filling);
+    half_fini(&outbox->flying);
+}
+
+static bool
+reserve_bytes(struct outbox_half *half, size_t more)
+{
+    size_t room = half->room ? half->room : HALF_FIRST;
+    uint8_t *bytes;
+
+    while (room - half->size < more)
+        room *= 2;
+    if (room == half->room)
+        return true;
+    bytes = realloc(half->bytes, room);
+    if (!bytes)
+        return false;
+    half->bytes = bytes;
+    half->room = room;
+    return true;
+}
+
+static bool
+reserve_big(struct outbox_half *half)
+{
+    unsigned room = half->bigs_room ? half->bigs_room * 2 : 4;
+    struct outbox_big *bigs;
+
+    if (half->n_bigs < half->bigs_room)
+        return true;
+    bigs = realloc(half->bigs, room * sizeof *bigs);
+    if (!bigs)
+        return false;
+    half->bigs = bigs;
+    half->bigs_room = room;
+    return true;
+}
+
+static void
+copy(struct outbox *outbox, const void *bytes, size_t size)
+{
+    struct outbox_half *half = &outbox->filling;
+
+    if (size == 0)
+        return;
+    memcpy(half->bytes + half->size, bytes, size);
+    half->size += size;
+    half->total += size;
+    outbox->appended += size;
+}
+
+static void
+refer(struct outbox *outbox, struct idem_bytes bytes, struct outbox_hold hold)
+{
+    struct outbox_half *half = &outbox->filling;
+
+    half->bigs[half->n_bigs++] = (struct outbox_big){half->size, bytes, hold};
+    half->total += bytes.size;
+    outbox->appended += bytes.size;
+}
+
+bool
+outbox_append_bytes(struct outbox *outbox, struct idem_bytes bytes)
+{
+    if (!reserve_bytes(&outbox->filling, bytes.size))
+        return false;
+    copy(outbox, bytes.data, bytes.size);
+    return true;
+}
+
+bool
+outbox_append(struct outbox *outbox, const struct frame *frame,
+              struct outbox_hold hold, bool *held)
+{
+    bool by_reference = hold.release && frame->payload.size > OUTBOX_COPY_MAX;
+    size_t copied = FRAME_HEAD + frame->header.size +
+                    (by_reference ? 0 : frame->payload.size);
+    uint8_t head[FRAME_HEAD];
+
+    if (!reserve_bytes(&outbox->filling, copied))
+        return false;
+    if (by_reference && !reserve_big(&outbox->filling))
+        return false;
+    frame_head_write(head, frame);
+    copy(outbox, head, FRAME_HEAD);
+    copy(outbox, frame->header.data, frame->header.size);
+    if (by_reference)
+        refer(outbox, frame->payload, hold);
+    else
+        copy(outbox, frame->payload.data, frame->payload.size);
+    *held = by_reference;
+    return true;
+}
+
+void
+outbox_take_off(struct outbox *outbox)
+{
+    struct outbox_half half = outbox->flying;
+
+    outbox->flying = outbox->filling;
+    outbox->filling = half;
+    outbox->flown = 0;
+    outbox->next_big = 0;
+    outbox->taken_off += outbox->flying.total;
+}
+
+void
+outbox_grounded(struct outbox *outbox)
+{
+    outbox->taken_off -= outbox->flying.total;
+}
+
+/* The copied bytes up to the next big message. */
+static struct idem_bytes
+next_copied(struct outbox *outbox)
+{
+    const struct outbox_half *half = &outbox->flying;
+    size_t end = outbox->next_big < half->n_bigs
+                     ? half->bigs[outbox->next_big].at
+                     : half->size;
+    struct idem_bytes part = {half->bytes + outbox->flown, end - outbox->flown};
+
+    outbox->flown = end;
+    return part;
+}
+
+unsigned
+outbox_parts(struct outbox *outbox, struct idem_bytes *parts, unsigned room)
+{
+    const struct outbox_half *half = &outbox->flying;
+    unsigned n = 0;
+
+    while (n < room) {
+        bool more = outbox->next_big < half->n_bigs;
+
+        if (outbox->flown <
+            (more ? half->bigs[outbox->next_big].at : half->size))
+            parts[n++] = next_copied(outbox);
+        else if (more)
+            parts[n++] = half->bigs[outbox->next_big++].bytes;
+        else
+            break;
+    }
+    return n;
+}
+
+void
+outbox_land(struct outbox *outbox)
+{
+    struct outbox_half *half = &outbox->flying;
+
+    release_bigs(half);
+    half->size = 0;
+    half->total = 0;
+    if (half->room > HALF_KEEP) {
+        free(half->bytes);
+        half->bytes = NULL;
+        half->room = 0;
+    }
+}

@@ -1,0 +1,185 @@
+#include "server_inside.h"
+
+#include "validate.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#define WORKERS_PER_CORE 4
+#define MAX_QUEUED 10000
+#define MAX_CONNECTIONS 10000
+#define MAX_STREAMS 100000
+#define MAX_MESSAGE ((size_t)4 << 20)
+#define MAX_MESSAGE_LIMIT ((size_t)1 << 30) /* a frame's size is 32 bits */
+#define HELLO_TIMEOUT_MS 10000
+#define DRAIN_MS 10000
+
+/* A server's life up to start; server_stop.c has the rest. */
+
+static unsigned
+cores(void)
+{
+    long n = sysconf(_SC_NPROCESSORS_ONLN);
+
+    return n > 0 ? (unsigned)n : 1;
+}
+
+static struct idem_server_options
+with_defaults(const struct idem_server_options *given)
+{
+    struct idem_server_options options = {0};
+
+    if (given)
+        options = *given;
+    if (options.workers == 0)
+        options.workers = WORKERS_PER_CORE * cores();
+    if (options.max_queued == 0)
+        options.max_queued = MAX_QUEUED;
+    if (options.max_connections == 0)
+        options.max_connections = MAX_CONNECTIONS;
+    if (options.max_streams == 0)
+        options.max_streams = MAX_STREAMS;
+    if (options.max_message == 0)
+        options.max_message = MAX_MESSAGE;
+    if (options.hello_timeout_ms == 0)
+        options.hello_timeout_ms = HELLO_TIMEOUT_MS;
+    if (options.drain_ms == 0)
+        options.drain_ms = DRAIN_MS;
+    if (!options.clock)
+        options.clock = idem_clock_system();
+    return options;
+}
+
+static enum idem_status
+check_options(const struct idem_server_options *options, struct idem_error *err)
+{
+    if (options->hello_timeout_ms < 0 || options->drain_ms < 0)
+        return idem_fail(err, IDEM_INVALID_ARGUMENT,
+                         "an option in milliseconds is negative");
+    if (options->max_message > MAX_MESSAGE_LIMIT)
+        return idem_fail(err, IDEM_INVALID_ARGUMENT, "max_message is over %zu",
+                         MAX_MESSAGE_LIMIT);
+    return IDEM_OK;
+}
+
+static enum idem_status
+add_validate(struct idem_server *server, struct idem_error *err)
+{
+    struct idem_message_limits limits = {.max_size =
+                                             server->options.max_message};
+    struct idem_interceptor *validate = validate_new(&limits);
+
+    if (!validate)
+        return idem_fail(err, IDEM_RESOURCE_EXHAUSTED, "out of memory");
+    return chain_add(&server->chain, validate, err);
+}
+
+/* Everything that runs, or is locked. */
+static enum idem_status
+init(struct idem_server *server, const struct idem_server_options *options,
+     struct idem_error *err)
+{
+    server->options = *options;
+    server->clock = options->clock;
+    server->last_listener = &server->listeners;
+    server->last_peer = &server->peers;
+    pthread_mutex_init(&server->lock, NULL);
+    pthread_mutex_init(&server->stopping, NULL);
+    pthread_cond_init(&server->changed, NULL);
+    server->timers = timers_new(server->clock);
+    server->workers = workers_new(options->workers, options->max_queued);
+    if (!server->timers || !server->workers)
+        return idem_fail(err, IDEM_RESOURCE_EXHAUSTED,
+                         "out of memory or threads");
+    workers_set_idle(server->workers, endpoint_idle, NULL);
+    return add_validate(server, err);
+}
+
+enum idem_status
+idem_server_new(struct idem_server **out,
+                const struct idem_server_options *given, struct idem_error *err)
+{
+    struct idem_server_options options = with_defaults(given);
+    enum idem_status status = check_options(&options, err);
+    struct idem_server *server;
+
+    if (status != IDEM_OK)
+        return status;
+    server = calloc(1, sizeof *server);
+    if (!server)
+        return idem_fail(err, IDEM_RESOURCE_EXHAUSTED, "out of memory");
+    status = init(server, &options, err);
+    if (status != IDEM_OK) {
+        idem_server_free(server);
+        return status;
+    }
+    *out = server;
+    return IDEM_OK;
+}
+
+enum idem_status
+idem_server_add(struct idem_server *server,
+                struct idem_interceptor *interceptor, struct idem_error *err)
+{
+    return chain_add(&server->chain, interceptor, err);
+}
+
+const char *
+idem_server_chain(struct idem_server *server)
+{
+    return server->chain.text;
+}
+
+/* An effect without its record is what this library is there to prevent. */
+static enum idem_status
+check_once(const struct idem_server *server, const struct idem_method *method,
+           struct idem_error *err)
+{
+    if (!method || method->mode == IDEM_MODE_NONE ||
+        chain_has_band(&server->chain, IDEM_BAND_KEY))
+        return IDEM_OK;
+    return idem_fail(err, IDEM_FAILED_PRECONDITION,
+                     "%s has an effect, and the chain (%s) has no once",
+                     method->name, server->chain.text);
+}
+
+enum idem_status
+idem_server_register(struct idem_server *server,
+                     const struct idem_service *service, const void *handlers,
+                     size_t size, void *user, struct idem_error *err)
+{
+    enum idem_status status = IDEM_OK;
+
+    if (server->state != SERVER_NEW)
+        return idem_fail(err, IDEM_FAILED_PRECONDITION,
+                         "%s: the server runs already", service->name);
+    for (unsigned i = 0; i < service->n_methods && status == IDEM_OK; i++)
+        status = check_once(server, &service->methods[i], err);
+    if (status != IDEM_OK)
+        return status;
+    return method_table_add(&server->methods, service, handlers, size, user,
+                            err);
+}
+
+enum idem_status
+idem_server_start(struct idem_server *server, struct idem_error *err)
+{
+    enum idem_status status =
+        check_once(server, server->methods.effectful, err);
+
+    if (status != IDEM_OK)
+        return status;
+    pthread_mutex_lock(&server->lock);
+    if (server->state == SERVER_NEW)
+        server->state = SERVER_RUNNING;
+    else
+        status = idem_fail(err, IDEM_FAILED_PRECONDITION,
+                           "the server was started already");
+    pthread_mutex_unlock(&server->lock);
+    if (status != IDEM_OK)
+        return status;
+    chain_seal(&server->chain);
+    for (struct server_listener *at = server->listeners; at; at = at->next)
+        server_accept(at);
+    return IDEM_OK;
+}

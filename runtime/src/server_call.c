@@ -1,0 +1,291 @@
+#include "server_inside.h"
+
+#include "arena.h"
+
+#include <idem/reason.h>
+
+#include <string.h>
+
+#define NS_PER_US 1000
+#define ARENA_SPARE 2048     /* for the reply and what interceptors keep */
+#define ARENA_UNPACKED 65536 /* bytes at most for the unpacked request */
+
+/* A call of the server: made from an OPEN, walked, answered with END. */
+
+/* --- END --- */
+
+static void
+release_reply(void *with)
+{
+    struct server_call *call = with;
+
+    call_unref(&call->call);
+}
+
+/* The client said how much it takes; what was done stays done (case B099). */
+static void
+respect_limit(struct server_call *call)
+{
+    struct idem_call *base = &call->call.base;
+    size_t limit = connection_peer_limits(call->peer->connection)->max_message;
+    struct idem_outcome *outcome = &base->outcome;
+    bool final = outcome->final;
+
+    if (outcome->status != IDEM_OK || base->reply.size <= limit)
+        return;
+    idem_call_fail(base, IDEM_RESOURCE_EXHAUSTED, outcome->effect,
+                   IDEM_REPLY_TOO_LARGE,
+                   "the reply is %zu bytes, the client takes %zu",
+                   base->reply.size, limit);
+    outcome->final = final;
+}
+
+static void
+send_end(struct server_call *call)
+{
+    const struct idem_call *base = &call->call.base;
+    const struct idem_outcome *outcome = &base->outcome;
+    uint8_t header[FRAME_HEADER_MAX];
+    struct header_end end = {
+        .status = outcome->status,
+        .effect = outcome->effect == IDEM_EFFECT_NOT_SENT ? IDEM_EFFECT_REFUSED
+                                                          : outcome->effect,
+        .final = outcome->final,
+        .message = idem_bytes_of(outcome->message),
+        .reason = idem_bytes_of(outcome->reason),
+        .first_at_ms = outcome->first_at_ms,
+        .has_retry_after = outcome->retry_after_ms >= 0,
+        .retry_after_ms = (uint64_t)outcome->retry_after_ms,
+        .server_time_ms = base->clock->wall_ms(base->clock),
+    };
+    struct frame frame = {
+        .type = FRAME_END,
+        .flags = FRAME_FLAG_LAST,
+        .stream = call->stream,
+        .header = {header, 0},
+    };
+
+    frame.header.size =
+        header_end_write(header, sizeof header, &end, &base->trailers);
+    if (outcome->status == IDEM_OK) {
+        frame.flags |= FRAME_FLAG_MESSAGE;
+        frame.payload = base->reply;
+    }
+    call_ref(&call->call);
+    if (connection_append(call->peer->connection, &frame,
+                          (struct outbox_hold){release_reply, call},
+                          NULL) != CONNECTION_HELD)
+        call_unref(&call->call);
+    endpoint_flush(call->peer->connection);
+}
+
+/* Out of the peer's lists. True: the client still listens. */
+static bool
+leave(struct server_call *call)
+{
+    struct peer *peer = call->peer;
+    bool listens;
+
+    pthread_mutex_lock(&peer->lock);
+    listens = streams_take(&peer->streams, call->stream);
+    *call->link = call->next;
+    if (call->next)
+        call->next->link = call->link;
+    pthread_mutex_unlock(&peer->lock);
+    return listens;
+}
+
+static void
+finish(struct call *base)
+{
+    struct server_call *call = server_call_of(base);
+    struct idem_server *server = call->peer->server;
+
+    if (leave(call)) {
+        respect_limit(call);
+        send_end(call);
+    }
+    if (atomic_fetch_sub(&server->in_flight, 1) != 1 ||
+        !atomic_load(&server->leaving))
+        return;
+    pthread_mutex_lock(&server->lock);
+    pthread_cond_broadcast(&server->changed);
+    pthread_mutex_unlock(&server->lock);
+}
+
+static void
+free_call(struct call *base)
+{
+    struct connection *connection = server_call_of(base)->peer->connection;
+
+    call_fini(base); /* and with the arena the call itself */
+    connection_unref(connection);
+}
+
+static const struct call_ops server_call_ops = {
+    endpoint_send,
+    finish,
+    free_call,
+};
+
+/* --- OPEN --- */
+
+static enum idem_status
+check_key(struct idem_bytes key, struct idem_error *err)
+{
+    if (key.size > IDEM_KEY_MAX)
+        return idem_fail_reason(err, IDEM_INVALID_ARGUMENT, IDEM_KEY_TOO_LONG,
+                                "the key has %zu bytes, at most %d", key.size,
+                                IDEM_KEY_MAX);
+    for (size_t i = 0; i < key.size; i++)
+        if (key.data[i] < 0x21 || key.data[i] > 0x7E)
+            return idem_fail_reason(
+                err, IDEM_INVALID_ARGUMENT, IDEM_KEY_CHARSET,
+                "byte %zu of the key is not of 0x21..0x7E", i);
+    return IDEM_OK;
+}
+
+/* What needs no memory to be refused. */
+static enum idem_status
+check_open(const struct idem_server *server, const struct frame *frame,
+           const struct header_open *open, const struct method_entry *entry,
+           struct idem_error *err)
+{
+    unsigned wanted = FRAME_FLAG_LAST | FRAME_FLAG_MESSAGE;
+
+    if (!entry)
+        return idem_fail(
+            err, IDEM_UNIMPLEMENTED, "no method \"%.*s\" here",
+            (int)(open->method.size < 128 ? open->method.size : 128),
+            open->method.size ? (const char *)open->method.data : "");
+    if (frame->oversize)
+        return idem_fail_reason(
+            err, IDEM_RESOURCE_EXHAUSTED, IDEM_REQUEST_TOO_LARGE,
+            "the request is %zu bytes, the server takes "
+            "%zu",
+            frame->payload.size, server->options.max_message);
+    if ((frame->flags & wanted) != wanted)
+        return idem_fail(err, IDEM_UNIMPLEMENTED,
+                         "an OPEN without its whole request");
+    if (open->has_timeout && open->timeout_us == 0)
+        return idem_fail(err, IDEM_DEADLINE_EXCEEDED,
+                         "the deadline was over when the request came");
+    return check_key(open->key, err);
+}
+
+static int64_t
+deadline_ns(const struct idem_clock *clock, const struct header_open *open)
+{
+    int64_t now_ns;
+
+    if (!open->has_timeout)
+        return INT64_MAX;
+    now_ns = clock->monotonic_ns(clock);
+    if (open->timeout_us > (uint64_t)(INT64_MAX - now_ns) / NS_PER_US)
+        return INT64_MAX;
+    return now_ns + (int64_t)open->timeout_us * NS_PER_US;
+}
+
+static struct server_call *
+new_call(struct peer *peer, const struct frame *frame)
+{
+    size_t size = frame->payload.size;
+    size_t unpacked = 2 * size < ARENA_UNPACKED ? 2 * size : ARENA_UNPACKED;
+    size_t room = sizeof(struct server_call) + ARENA_SPARE +
+                  2 * frame->header.size + size + unpacked;
+    struct idem_arena *arena = arena_new(room, 0);
+    struct server_call *call =
+        arena ? idem_arena_zalloc(arena, sizeof *call) : NULL;
+
+    if (!call) {
+        if (arena)
+            arena_free(arena);
+        return NULL;
+    }
+    call_init(&call->call, &server_call_ops, &peer->server->chain, arena);
+    call->call.base.clock = peer->server->clock;
+    call->call.base.timers = peer->server->timers;
+    call->peer = peer;
+    call->stream = frame->stream;
+    connection_ref(peer->connection);
+    return call;
+}
+
+/* Everything that outlives the frame is copied. */
+static enum idem_status
+fill(struct server_call *call, const struct frame *frame,
+     const struct header_open *open, const struct method_entry *entry,
+     struct idem_error *err)
+{
+    struct idem_call *base = &call->call.base;
+
+    call->entry = entry;
+    base->method = entry->method;
+    base->attempt = open->attempt ? open->attempt : 1;
+    base->deadline_ns = deadline_ns(base->clock, open);
+    context_init(&call->context, base, entry->user);
+    base->key = (struct idem_bytes){idem_arena_copy(base->arena, open->key),
+                                    open->key.size};
+    base->request = (struct idem_bytes){
+        idem_arena_copy(base->arena, frame->payload), frame->payload.size};
+    if (!base->key.data || !base->request.data)
+        return idem_fail(err, IDEM_RESOURCE_EXHAUSTED, "out of memory");
+    return header_open_metadata(frame->header, &base->metadata, base->arena,
+                                err);
+}
+
+/* Into the peer's lists. */
+static enum idem_status
+enter(struct server_call *call, struct idem_error *err)
+{
+    struct peer *peer = call->peer;
+    enum idem_status status = IDEM_OK;
+
+    pthread_mutex_lock(&peer->lock);
+    if (peer->draining)
+        status = idem_fail(err, IDEM_UNAVAILABLE, "the server is going away");
+    else if (peer->streams.count >= peer->server->options.max_streams)
+        status = idem_fail(err, IDEM_RESOURCE_EXHAUSTED,
+                           "%u calls are in flight on this connection",
+                           peer->streams.count);
+    else if (!streams_add(&peer->streams, call->stream, call))
+        status = idem_fail(err, IDEM_RESOURCE_EXHAUSTED, "out of memory");
+    if (status == IDEM_OK) {
+        call->next = peer->calls;
+        call->link = &peer->calls;
+        if (call->next)
+            call->next->link = &call->next;
+        peer->calls = call;
+        atomic_fetch_add(&peer->server->in_flight, 1);
+    }
+    pthread_mutex_unlock(&peer->lock);
+    return status;
+}
+
+void
+server_call_open(struct peer *peer, const struct frame *frame,
+                 const struct header_open *open,
+                 const struct method_entry *entry)
+{
+    struct idem_error err = {0};
+    struct server_call *call = NULL;
+    enum idem_status status =
+        check_open(peer->server, frame, open, entry, &err);
+
+    if (status == IDEM_OK) {
+        call = new_call(peer, frame);
+        if (!call)
+            status = idem_fail(&err, IDEM_RESOURCE_EXHAUSTED, "out of memory");
+    }
+    if (status == IDEM_OK)
+        status = fill(call, frame, open, entry, &err);
+    if (status == IDEM_OK)
+        status = enter(call, &err);
+    if (status == IDEM_OK) {
+        call_begin(&call->call);
+        return;
+    }
+    peer_refuse(peer, frame->stream, &err);
+    if (call)
+        call_unref(&call->call);
+}

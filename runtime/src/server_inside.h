@@ -1,0 +1,133 @@
+#ifndef SERVER_INSIDE_H
+#define SERVER_INSIDE_H
+
+#include "call.h"
+#include "connection.h"
+#include "context.h"
+#include "method_table.h"
+#include "server.h"
+#include "streams.h"
+#include "timer.h"
+#include "worker.h"
+
+/* What the files of the server share. Listeners (server_listen.c) make peers
+ * (server_peer.c); a peer's OPEN makes a call (server_call.c), which walks down
+ * the chain to its handler (endpoint.c) and back up to END.
+ *
+ * Locks: a call's, a peer's and the server's are never held together but in
+ * that order; then the connection's. No event, hook or handler runs under any.
+ */
+
+enum server_state {
+    SERVER_NEW,
+    SERVER_RUNNING,
+    SERVER_DRAINING, /* or stopped: takes nothing new */
+};
+
+struct server_listener {
+    struct idem_server *server;
+    struct io_listener *io;
+    struct server_listener *next;
+    struct idem_timer pause; /* after an accept that failed */
+};
+
+/* One client's connection. Freed when that is gone. */
+struct peer {
+    struct idem_server *server;
+    struct connection *connection;
+    struct peer *next, **link; /* the server's lock; NULL: not taken in */
+    struct idem_timer hello;   /* holds a reference of the connection */
+    bool ready;                /* SETTINGS were exchanged; the server's lock */
+    bool open;                 /* not closed yet; the server's lock */
+
+    /* The reader's: method ids that this client told. */
+    const struct method_entry **told;
+    uint32_t n_told;
+
+    pthread_mutex_t lock; /* guards the rest */
+    struct streams streams;
+    struct server_call *calls; /* not finished, also detached ones */
+    uint32_t last_stream;
+    bool draining;
+};
+
+struct server_call {
+    struct call call;
+    struct idem_context context;
+    struct peer *peer; /* a reference of its connection */
+    const struct method_entry *entry;
+    uint32_t stream;
+    struct server_call *next, **link; /* the peer's lock */
+    struct job job;
+    struct server_call *next_taken; /* in a list to be interrupted */
+};
+
+struct idem_server {
+    const struct idem_clock *clock;
+    struct idem_server_options options; /* no zeroes left */
+    struct chain chain;
+    struct method_table methods;
+    struct idem_timers *timers;
+    struct workers *workers;
+    atomic_uint in_flight;    /* calls */
+    atomic_bool leaving;      /* somebody waits for in_flight to be 0 */
+    pthread_mutex_t stopping; /* one stop at a time */
+
+    pthread_mutex_t lock;   /* guards the rest */
+    pthread_cond_t changed; /* in_flight is 0, a peer closed or is gone */
+    enum server_state state;
+    struct server_listener *listeners, **last_listener;
+    struct peer *peers, **last_peer; /* in order of arrival */
+    unsigned n_peers;                /* not gone */
+    unsigned n_open;                 /* of them, not closed */
+    unsigned n_strange;              /* of them, without SETTINGS */
+};
+
+/* --- server_listen.c --- */
+void server_accept(struct server_listener *listener);
+void server_listeners_close(struct idem_server *server);
+void server_listeners_free(struct idem_server *server);
+
+/* --- server_peer.c --- */
+
+/* Owns the stream. */
+void peer_new(struct idem_server *server, struct io_stream *stream);
+
+/* Tell it to go elsewhere; its new calls are refused from here. */
+void peer_drain(struct peer *peer);
+
+/* Every call that it has not finished ends with UNAVAILABLE, if it can. */
+void peer_interrupt(struct peer *peer);
+
+/* Its connection ends when all is written; at once. */
+void peer_finish(struct peer *peer);
+void peer_cut(struct peer *peer);
+
+/* For each peer of the server, or each that has said hello, without the lock.
+ */
+void peers_each(struct idem_server *server, bool ready_only,
+                void (*visit)(struct peer *peer));
+
+/* An END for a call that was never made. */
+void peer_refuse(struct peer *peer, uint32_t stream,
+                 const struct idem_error *err);
+
+/* --- server_call.c --- */
+void server_call_open(struct peer *peer, const struct frame *frame,
+                      const struct header_open *open,
+                      const struct method_entry *entry);
+
+/* --- endpoint.c --- */
+enum idem_step endpoint_send(struct call *call);
+void endpoint_idle(void *unused);
+
+/* What is written now, or with the next replies of this worker. */
+void endpoint_flush(struct connection *connection);
+
+static inline struct server_call *
+server_call_of(struct call *call)
+{
+    return (struct server_call *)call;
+}
+
+#endif

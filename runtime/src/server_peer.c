@@ -1,0 +1,410 @@
+#include "server_inside.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define NS_PER_MS 1000000
+
+/* One client's connection at the server: OPEN, CANCEL, DETACH in; what happens
+ * to its calls when it goes. */
+
+/* --- In --- */
+
+void
+peer_refuse(struct peer *peer, uint32_t stream, const struct idem_error *err)
+{
+    uint8_t header[FRAME_HEADER_MAX];
+    const struct idem_clock *clock = peer->server->clock;
+    struct header_end end = {
+        .status = err->status,
+        .effect = IDEM_EFFECT_REFUSED,
+        .message = idem_bytes_of(err->message),
+        .reason = idem_bytes_of(err->reason),
+        .server_time_ms = clock->wall_ms(clock),
+    };
+    struct frame frame = {
+        .type = FRAME_END,
+        .flags = FRAME_FLAG_LAST,
+        .stream = stream,
+        .header = {header, 0},
+    };
+
+    frame.header.size = header_end_write(header, sizeof header, &end, NULL);
+    connection_send(peer->connection, &frame);
+}
+
+static bool
+reserve_told(struct peer *peer, uint32_t id)
+{
+    uint32_t n = peer->n_told ? peer->n_told : 16;
+    const struct method_entry **told;
+
+    while (n <= id)
+        n *= 2;
+    if (n == peer->n_told)
+        return true;
+    told = realloc(peer->told, n * sizeof(*told));
+    if (!told)
+        return false;
+    memset(told + peer->n_told, 0, (n - peer->n_told) * sizeof(*told));
+    peer->told = told;
+    peer->n_told = n;
+    return true;
+}
+
+/* The method that an OPEN names, by name or by a number that was told. */
+static const struct method_entry *
+method_of(struct peer *peer, const struct header_open *open)
+{
+    const struct method_entry *entry;
+    uint32_t id = open->method_id;
+
+    if (open->method.size == 0)
+        return id < peer->n_told ? peer->told[id] : NULL;
+    entry = method_table_find(&peer->server->methods, open->method);
+    if (entry && id > 0 && id <= HEADER_METHOD_IDS && reserve_told(peer, id))
+        peer->told[id] = entry;
+    return entry;
+}
+
+static const char *
+take_open(struct peer *peer, const struct frame *frame)
+{
+    struct header_open open;
+    struct idem_error err;
+    bool in_order;
+
+    pthread_mutex_lock(&peer->lock);
+    in_order = frame->stream > peer->last_stream;
+    if (in_order && !peer->draining)
+        peer->last_stream = frame->stream;
+    pthread_mutex_unlock(&peer->lock);
+    if (!in_order)
+        return "stream ids must grow";
+    if (header_open_read(frame->header, &open)) {
+        server_call_open(peer, frame, &open, method_of(peer, &open));
+        return NULL;
+    }
+    idem_fail(&err, IDEM_INTERNAL, "the header of OPEN cannot be read");
+    peer_refuse(peer, frame->stream, &err);
+    return NULL;
+}
+
+/* The client does not listen to this stream any more: its call, with a
+ * reference. */
+static struct server_call *
+detach(struct peer *peer, uint32_t stream)
+{
+    struct server_call *call;
+
+    pthread_mutex_lock(&peer->lock);
+    call = streams_take(&peer->streams, stream);
+    if (call)
+        call_ref(&call->call);
+    pthread_mutex_unlock(&peer->lock);
+    return call;
+}
+
+static void
+take_detach(struct peer *peer, const struct frame *frame)
+{
+    struct server_call *call = detach(peer, frame->stream);
+
+    if (!call)
+        return;
+    if (frame->type == FRAME_CANCEL)
+        call_interrupt(&call->call, IDEM_CANCELLED);
+    call_unref(&call->call);
+}
+
+static const char *
+on_frame(void *with, const struct frame *frame)
+{
+    struct peer *peer = with;
+
+    switch (frame->type) {
+    case FRAME_OPEN:
+        return take_open(peer, frame);
+    case FRAME_CANCEL:
+    case FRAME_DETACH:
+        take_detach(peer, frame);
+        return NULL;
+    default:
+        return NULL; /* of the future */
+    }
+}
+
+/* --- Its life --- */
+
+static void
+hello_over(struct peer *peer)
+{
+    struct idem_server *server = peer->server;
+
+    pthread_mutex_lock(&server->lock);
+    if (!peer->ready)
+        server->n_strange--;
+    peer->ready = true;
+    pthread_mutex_unlock(&server->lock);
+    if (idem_timer_stop(server->timers, &peer->hello))
+        connection_unref(peer->connection);
+}
+
+static void
+on_ready(void *with)
+{
+    struct peer *peer = with;
+    bool late;
+
+    hello_over(peer);
+    pthread_mutex_lock(&peer->server->lock);
+    late = peer->server->state != SERVER_RUNNING;
+    pthread_mutex_unlock(&peer->server->lock);
+    if (late)
+        peer_drain(peer);
+}
+
+static void
+fire_hello(struct idem_timer *timer)
+{
+    struct peer *peer =
+        (struct peer *)((char *)timer - offsetof(struct peer, hello));
+
+    connection_close(peer->connection, "no hello in time");
+    connection_unref(peer->connection);
+}
+
+/* With the lock: the calls, each with a reference. */
+static struct server_call *
+take_calls(struct peer *peer)
+{
+    struct server_call *taken = NULL;
+
+    for (struct server_call *call = peer->calls; call; call = call->next) {
+        call_ref(&call->call);
+        call->next_taken = taken;
+        taken = call;
+    }
+    return taken;
+}
+
+/* A call with a key goes on, its answer will be asked for again; one without
+ * can be of no use to anybody. */
+static void
+interrupt(struct server_call *calls, enum idem_status status, bool keyed_too)
+{
+    while (calls) {
+        struct server_call *next = calls->next_taken;
+
+        if (keyed_too || calls->call.base.key.size == 0)
+            call_interrupt(&calls->call, status);
+        call_unref(&calls->call);
+        calls = next;
+    }
+}
+
+static void
+on_closed(void *with)
+{
+    struct peer *peer = with;
+    struct idem_server *server = peer->server;
+    struct server_call *calls;
+
+    hello_over(peer);
+    pthread_mutex_lock(&peer->lock);
+    calls = take_calls(peer);
+    streams_fini(&peer->streams);
+    pthread_mutex_unlock(&peer->lock);
+    interrupt(calls, IDEM_CANCELLED, false);
+    pthread_mutex_lock(&server->lock);
+    peer->open = false;
+    server->n_open--;
+    pthread_cond_broadcast(&server->changed);
+    pthread_mutex_unlock(&server->lock);
+    connection_unref(peer->connection);
+}
+
+static void
+on_gone(void *with)
+{
+    struct peer *peer = with;
+    struct idem_server *server = peer->server;
+
+    pthread_mutex_lock(&server->lock);
+    if (peer->link) {
+        *peer->link = peer->next;
+        if (peer->next)
+            peer->next->link = peer->link;
+        else
+            server->last_peer = peer->link;
+        server->n_peers--;
+    }
+    streams_fini(&peer->streams);
+    pthread_mutex_destroy(&peer->lock);
+    free(peer->told);
+    free(peer);
+    pthread_cond_broadcast(&server->changed);
+    pthread_mutex_unlock(&server->lock);
+}
+
+static const struct connection_events peer_events = {
+    on_ready,
+    on_frame,
+    on_closed,
+    on_gone,
+};
+
+/* With the lock: the one that has been without SETTINGS for longest. */
+static struct connection *
+oldest_strange(struct idem_server *server)
+{
+    struct peer *peer = server->peers;
+
+    while (peer && (peer->ready || !peer->open))
+        peer = peer->next;
+    if (!peer)
+        return NULL;
+    connection_ref(peer->connection);
+    return peer->connection;
+}
+
+/* With the lock: may one more come in? *victim has to go for it (case B105). */
+static bool
+admit(struct idem_server *server, struct peer *peer, struct connection **victim)
+{
+    if (server->state != SERVER_RUNNING ||
+        server->n_open >= server->options.max_connections)
+        return false;
+    if (server->n_strange > server->options.max_connections / 4)
+        *victim = oldest_strange(server);
+    peer->open = true;
+    peer->link = server->last_peer;
+    *server->last_peer = peer;
+    server->last_peer = &peer->next;
+    server->n_peers++;
+    server->n_open++;
+    server->n_strange++;
+    return true;
+}
+
+static struct peer *
+new_peer(struct idem_server *server, struct io_stream *stream)
+{
+    struct peer *peer = calloc(1, sizeof *peer);
+    struct connection_options options = {
+        .server = true,
+        .limits = {server->options.max_message, server->options.max_streams},
+        .clock = server->clock,
+        .events = &peer_events,
+        .with = peer,
+    };
+
+    if (!peer) {
+        stream->ops->free(stream);
+        return NULL;
+    }
+    peer->server = server;
+    peer->hello.fire = fire_hello;
+    pthread_mutex_init(&peer->lock, NULL);
+    peer->connection = connection_new(stream, &options);
+    if (peer->connection)
+        return peer;
+    pthread_mutex_destroy(&peer->lock);
+    free(peer);
+    return NULL;
+}
+
+void
+peer_new(struct idem_server *server, struct io_stream *stream)
+{
+    struct peer *peer = new_peer(server, stream);
+    struct connection *victim = NULL;
+    int64_t now_ns = server->clock->monotonic_ns(server->clock);
+    bool in;
+
+    if (!peer)
+        return;
+    pthread_mutex_lock(&server->lock);
+    in = admit(server, peer, &victim);
+    pthread_mutex_unlock(&server->lock);
+    if (victim) {
+        connection_close(victim, "too many connections without a hello");
+        connection_unref(victim);
+    }
+    if (!in) {
+        connection_unref(peer->connection);
+        return;
+    }
+    connection_ref(peer->connection);
+    idem_timer_start(server->timers, &peer->hello,
+                     now_ns + server->options.hello_timeout_ms * NS_PER_MS);
+    connection_start(peer->connection);
+}
+
+/* --- What the server does to all --- */
+
+void
+peer_drain(struct peer *peer)
+{
+    uint8_t header[64];
+    struct header_goaway goaway = {.reason = idem_bytes_of("drain")};
+    struct frame frame = {.type = FRAME_GOAWAY, .header = {header, 0}};
+    bool first;
+
+    pthread_mutex_lock(&peer->lock);
+    first = !peer->draining;
+    peer->draining = true;
+    goaway.last_stream = peer->last_stream;
+    pthread_mutex_unlock(&peer->lock);
+    if (!first)
+        return;
+    frame.header.size = header_goaway_write(header, sizeof header, &goaway);
+    connection_send(peer->connection, &frame);
+}
+
+void
+peer_interrupt(struct peer *peer)
+{
+    struct server_call *calls;
+
+    pthread_mutex_lock(&peer->lock);
+    calls = take_calls(peer);
+    pthread_mutex_unlock(&peer->lock);
+    interrupt(calls, IDEM_UNAVAILABLE, true);
+}
+
+void
+peer_finish(struct peer *peer)
+{
+    connection_finish(peer->connection);
+}
+
+void
+peer_cut(struct peer *peer)
+{
+    connection_close(peer->connection, "the server stops");
+}
+
+void
+peers_each(struct idem_server *server, bool ready_only,
+           void (*visit)(struct peer *peer))
+{
+    struct peer **peers;
+    unsigned n = 0;
+
+    pthread_mutex_lock(&server->lock);
+    peers = calloc(server->n_peers + 1, sizeof(*peers));
+    IDEM_ASSERT(peers);
+    for (struct peer *peer = server->peers; peer; peer = peer->next) {
+        if (ready_only && !peer->ready)
+            continue;
+        if (connection_ref_alive(peer->connection))
+            peers[n++] = peer;
+    }
+    pthread_mutex_unlock(&server->lock);
+    while (n > 0) {
+        visit(peers[--n]);
+        connection_unref(peers[n]->connection);
+    }
+    free(peers);
+}
