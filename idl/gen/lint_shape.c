@@ -62,11 +62,11 @@ add_field(struct members *members, const field_proto *field,
                  "have: rename it",
                  of, members->message);
     if (field->label == FIELD_LABEL(REPEATED))
-        add_member(members, pool_printf(pool, "n_%s", field->name),
+        add_member(members, pool_printf(pool, "n_%s", name),
                    pool_printf(pool, "the count of field %s", field->name),
                    path);
     if (has_presence_flag(members->file, field))
-        add_member(members, pool_printf(pool, "has_%s", field->name),
+        add_member(members, pool_printf(pool, "has_%s", name),
                    pool_printf(pool, "the presence of field %s", field->name),
                    path);
     add_member(members, name, of, path);

@@ -8,8 +8,6 @@
 #define OPTION_KEY 2 /* MethodPolicy.key */
 #define OPTION_RETRY 15
 
-static const method_policy nothing = IDEM__V1__METHOD_POLICY__INIT;
-
 /* The name of an enum's value; the default for 0, "?" for a number that has no
  * name. */
 static const char *
@@ -30,14 +28,12 @@ read_stated(struct policy *policy, struct pool *pool,
             const ProtobufCBinaryData *bytes)
 {
     ProtobufCBinaryData part;
+    const method_policy *options = idem__v1__method_policy__unpack(
+        &pool->allocator, bytes->len, bytes->data);
 
-    policy->options = idem__v1__method_policy__unpack(&pool->allocator,
-                                                      bytes->len, bytes->data);
-    if (!policy->options) {
-        policy->options = &nothing;
+    if (!options)
         return;
-    }
-    policy->stated = true;
+    policy->options = options;
     if (wire_join(pool, bytes, OPTION_KEY, &part))
         policy->key =
             idem__v1__key__unpack(&pool->allocator, part.len, part.data);
@@ -140,7 +136,9 @@ policy_read(struct policy *policy, struct pool *pool,
 {
     ProtobufCBinaryData bytes;
 
-    *policy = (struct policy){.options = &nothing};
+    *policy = (struct policy){0};
+    policy->options =
+        idem__v1__method_policy__unpack(&pool->allocator, 0, NULL);
     if (method->options) {
         policy->read_only =
             method->options->idempotency_level == LEVEL(NO_SIDE_EFFECTS);

@@ -18,7 +18,6 @@
 
 struct policy {
     /* As stated: options never NULL, key and retry NULL when absent. */
-    bool stated;
     const method_policy *options;
     const key_policy *key;
     const retry_policy *retry;

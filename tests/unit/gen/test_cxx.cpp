@@ -1,5 +1,6 @@
 // Generated code in C++: it compiles without a warning and links.
 #include "fake_runtime.h"
+#include "shop/quirks.idem.h"
 #include "shop/rich.idem.h"
 
 #include <cstring>

@@ -2,6 +2,7 @@
 
 #include "google/protobuf/descriptor.idem.h"
 #include "idem/v1/wire.idem.h"
+#include "shop/quirks.idem.h"
 #include "shop/rich.idem.h"
 
 #include <stdlib.h>
@@ -129,6 +130,40 @@ options_in_pieces_are_one(void **state)
                      1u << IDEM_UNKNOWN | 1u << IDEM_UNAVAILABLE);
 }
 
+static void
+names_that_protoc_c_bends_are_hit(void **state)
+{
+    http_req_x request = HTTP_REQ_X_INIT;
+    http_req_x_in2_ner inner = HTTP_REQ_X_IN2_NER_INIT;
+    const char *gone[] = {"a"};
+
+    (void)state;
+    request.orderid = "o";
+    request.delete_ = gone;
+    request.n_delete_ = 1;
+    request.what_kind__of_case = HTTP_REQ_X_WHAT_KIND_OF_C2;
+    request._is_ok_case = HTTP_REQ_X_HAS_IS_OK;
+    request.colour = E_COLOUR_KIND_B_B;
+    request.c2 = "c";
+    assert_int_equal(protobuf_c_message_get_packed_size(&request.base), 13);
+    assert_int_equal(E_COLOUR_KIND_OTHER, E_COLOUR_KIND_B_B);
+    inner.descriptor = "d";
+    assert_int_equal(protobuf_c_message_get_packed_size(&inner.base), 3);
+    assert_string_equal(x1_do_it_method.name, "X1/doIt");
+    assert_int_equal(x1_do_it_method.key_fields[0].numbers[0], 2);
+}
+
+static void
+proto2_keeps_its_defaults_and_names(void **state)
+{
+    shop_old_thing thing = SHOP_OLD_THING_INIT;
+
+    (void)state;
+    assert_string_equal(thing.name, "thing");
+    assert_true(thing.big);
+    assert_string_equal(shop__old__thing__descriptor.fields[0].name, "id");
+}
+
 static const google_protobuf_file_descriptor_proto *
 file_named(const google_protobuf_file_descriptor_set *set, const char *name)
 {
@@ -169,6 +204,8 @@ main(void)
         cmocka_unit_test(freeing_null_is_fine),
         cmocka_unit_test(the_policy_is_const_data),
         cmocka_unit_test(options_in_pieces_are_one),
+        cmocka_unit_test(names_that_protoc_c_bends_are_hit),
+        cmocka_unit_test(proto2_keeps_its_defaults_and_names),
         cmocka_unit_test(a_service_carries_its_descriptors),
     };
 

@@ -13,6 +13,7 @@
 #define MARK "//! "
 
 static char root[2048]; /* of wrong/ */
+static char work[] = "/tmp/idem-wrong-XXXXXX";
 
 /* protoc, then the lowering, then the plugin whatever the lowering said. */
 static char *
@@ -22,14 +23,13 @@ compile(const char *name)
     char command[4096];
 
     snprintf(command, sizeof(command),
-             "d=$(mktemp -d) && "
-             "protoc -I%s -I%s/idl --include_imports --include_source_info "
-             "--descriptor_set_out=$d/a.fds %s && { "
-             "%s/idl/gen/protoc-gen-idem --lower $d/a.fds $d/b.fds; "
-             "protoc --descriptor_set_in=$d/a.fds --idem_out=$d "
+             "cd %s && protoc -I%s -I%s/idl --include_imports "
+             "--include_source_info --descriptor_set_out=a.fds %s && { "
+             "%s/idl/gen/protoc-gen-idem --lower a.fds b.fds; "
+             "protoc --descriptor_set_in=a.fds --idem_out=. "
              "--plugin=protoc-gen-idem=%s/idl/gen/protoc-gen-idem %s "
-             "&& echo ACCEPTED; }; rm -r $d",
-             root, file_dir("IDEM_SOURCE_DIR"), name, build, build, name);
+             "&& echo ACCEPTED; }",
+             work, root, file_dir("IDEM_SOURCE_DIR"), name, build, build, name);
     return file_command(command);
 }
 
@@ -131,6 +131,24 @@ every_wrong_proto_is_refused_with_its_place_and_rule(void **state)
     assert_true(count >= 20);
 }
 
+static int
+make_work(void **state)
+{
+    (void)state;
+    return mkdtemp(work) ? 0 : -1;
+}
+
+static int
+remove_work(void **state)
+{
+    char command[128];
+
+    (void)state;
+    snprintf(command, sizeof(command), "rm -r %s", work);
+    free(file_command(command));
+    return 0;
+}
+
 int
 main(void)
 {
@@ -140,5 +158,5 @@ main(void)
 
     snprintf(root, sizeof(root), "%s/tests/unit/gen/wrong",
              file_dir("IDEM_SOURCE_DIR"));
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, make_work, remove_work);
 }
