@@ -5,6 +5,17 @@
 /* What became of a key: read beside the writer, so that a handler's open
  * transaction delays nobody who only asks. */
 
+/* A key that was never seen, or one that is forgotten with its day? */
+static bool
+tell_place(struct sqlite_db *db, struct idem_ticket *ticket)
+{
+    int place = sqlite_record_has_place(db, ticket);
+
+    if (place == 0)
+        ticket->verdict = IDEM_VERDICT_EXPIRED;
+    return place >= 0;
+}
+
 static bool
 look(struct sqlite_store *store, struct sqlite_db *db,
      struct idem_ticket *ticket)
@@ -21,7 +32,7 @@ look(struct sqlite_store *store, struct sqlite_db *db,
     if (!sqlite_record_read(db, &record, ticket, now_ms))
         return false;
     record_look(&record, ticket);
-    return true;
+    return ticket->verdict != IDEM_VERDICT_ABSENT || tell_place(db, ticket);
 }
 
 static void

@@ -188,6 +188,28 @@ sqlite_record_read(struct sqlite_db *db, struct record *record,
     return ok;
 }
 
+int
+sqlite_record_has_place(struct sqlite_db *db, struct idem_ticket *ticket)
+{
+    sqlite3_stmt *statement;
+    int code;
+
+    if (!ticket->id.key.minted)
+        return 1;
+    statement = sqlite_db_use(db,
+                              "SELECT 1 FROM idem_day"
+                              " WHERE day = ?1 / 86400000 AND open = 1",
+                              &ticket->error);
+    if (!statement)
+        return -1;
+    sqlite3_bind_int64(statement, 1, ticket->id.key.minted_ms);
+    code = sqlite3_step(statement);
+    if (code != SQLITE_ROW && code != SQLITE_DONE)
+        (void)sqlite_db_fail(db, &ticket->error);
+    sqlite_db_done(statement);
+    return code == SQLITE_ROW ? 1 : code == SQLITE_DONE ? 0 : -1;
+}
+
 static void
 bind_fingerprint(sqlite3_stmt *statement, const struct idem_ticket *ticket)
 {

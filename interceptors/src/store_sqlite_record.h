@@ -13,6 +13,9 @@ bool sqlite_record_read(struct sqlite_db *db, struct record *record,
                         struct idem_ticket *ticket, int64_t now_ms)
     IDEM_MUST_CHECK;
 
+/* Does an open day take the ticket's key, or does it need none? 1, 0, -1. */
+int sqlite_record_has_place(struct sqlite_db *db, struct idem_ticket *ticket);
+
 /* ABSENT → RUNNING. 0: it is there already, or no day takes the key. */
 int sqlite_record_start(struct sqlite_db *db, struct idem_ticket *ticket,
                         int64_t now_ms);
