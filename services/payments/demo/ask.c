@@ -9,8 +9,7 @@
 
 #include "payments.idem.h"
 
-#define TIMEOUT_MS 5000
-#define PATIENCE_NS 45000000000
+#define GIVE_UP_NS 45000000000
 #define PAUSE_MS 50
 
 static void
@@ -52,10 +51,10 @@ ask_payout(struct idem_channel *channel, const struct plan_call *call,
 
 static void
 ask_once(struct idem_channel *channel, const struct plan_call *call,
-         struct tally *tally, struct answer *answer)
+         int64_t patience_ms, struct tally *tally, struct answer *answer)
 {
     const struct idem_call_options options = {
-        .timeout_ms = TIMEOUT_MS,
+        .timeout_ms = patience_ms,
         .key = call->key,
         .wait_for_ready = true,
     };
@@ -82,14 +81,15 @@ pause_a_little(void)
 
 bool
 ask_until_final(struct idem_channel *channel, const struct plan_call *call,
-                struct tally *tally, struct answer *answer)
+                int64_t patience_ms, struct tally *tally, struct answer *answer)
 {
     const struct idem_clock *clock = idem_clock_system();
-    int64_t end_ns = clock->monotonic_ns(clock) + PATIENCE_NS;
+    int64_t end_ns = clock->monotonic_ns(clock) + GIVE_UP_NS;
     unsigned doubts = 0;
 
     for (;;) {
-        ask_once(channel, call, tally, answer);
+        ask_once(channel, call, patience_ms, tally, answer);
+        patience_ms = ASK_PATIENCE_MS;
         if (answer->final)
             break;
         doubts += answer->effect == IDEM_EFFECT_IN_DOUBT;

@@ -20,7 +20,8 @@ click_again(void *argument)
     struct finger *finger = argument;
 
     ask_until_final(finger->client->channel, finger->call,
-                    finger->client->tally, &finger->answer);
+                    finger->call->patience_ms, finger->client->tally,
+                    &finger->answer);
     return NULL;
 }
 
@@ -32,7 +33,8 @@ double_click(struct client *client, struct plan_call *call)
     pthread_t thread;
     bool twice = pthread_create(&thread, NULL, click_again, &finger) == 0;
 
-    if (ask_until_final(client->channel, call, client->tally, &call->answer))
+    if (ask_until_final(client->channel, call, ASK_PATIENCE_MS, client->tally,
+                        &call->answer))
         tally_settled(client->tally);
     if (!twice)
         return;
@@ -47,7 +49,8 @@ repeat_late(struct client *client, const struct plan_call *call)
 {
     struct answer answer;
 
-    ask_until_final(client->channel, call, client->tally, &answer);
+    ask_until_final(client->channel, call, ASK_PATIENCE_MS, client->tally,
+                    &answer);
     if (!answers_agree(&call->answer, &answer))
         tally_differs(client->tally);
 }

@@ -9,6 +9,8 @@
 
 #define WINDOW_MS 86400000
 #define AMOUNT_MAX 500
+#define PATIENCE_MS 1000
+#define IMPATIENCE_MS 10
 
 /* Of 20 calls one is to be refused, six are payouts. */
 static enum plan_kind
@@ -21,6 +23,14 @@ choose_kind(struct dice *dice)
     return chance <= 7 ? PLAN_PAYOUT : PLAN_CHARGE;
 }
 
+/* One click in four does not wait: it ends in doubt, and then asks again. */
+static int64_t
+choose_patience(struct dice *dice)
+{
+    return dice_between(dice, 1, 4) == 1 ? dice_between(dice, 1, IMPATIENCE_MS)
+                                         : PATIENCE_MS;
+}
+
 static void
 make_call(struct plan_call *call, unsigned number, struct dice *dice)
 {
@@ -29,6 +39,7 @@ make_call(struct plan_call *call, unsigned number, struct dice *dice)
     call->amount = dice_between(dice, 1, AMOUNT_MAX);
     if (call->kind == PLAN_REFUSED)
         call->amount += PLAN_BALANCE;
+    call->patience_ms = choose_patience(dice);
     idem_key_mint(call->key, idem_clock_system(), WINDOW_MS);
     snprintf(call->name, sizeof call->name, "call-%u", number);
 }

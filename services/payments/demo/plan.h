@@ -33,6 +33,7 @@ struct plan_call {
     unsigned account;
     int64_t amount;
     char key[IDEM_KEY_MAX + 1];
+    int64_t patience_ms; /* of the second click, until it clicks once more */
     char name[16]; /* "call-17": memo of the entry, destination of the payout */
 
     struct answer answer; /* the first final one; final is false: unresolved */

@@ -17,8 +17,8 @@
 
 #define PAIRS_MAX 128
 #define CHUNK 16384
-#define CUT_AFTER_MIN 500 /* bytes of answers */
-#define CUT_AFTER_MAX 8000
+#define CUT_AFTER_MIN 200 /* bytes of answers */
+#define CUT_AFTER_MAX 3000
 
 struct pair {
     int client, server;
