@@ -1,0 +1,231 @@
+#include "support.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include <idem/status.h>
+
+#include "child.h"
+#include "tempdir.h"
+
+/* payments_server and payments from a shell. */
+
+#define OUTPUT_MAX 4096
+#define EXIT_USAGE 64
+
+struct shell {
+    struct tempdir dir;
+    char log[TEMPDIR_MAX + 32]; /* the server's */
+    char address[128];
+    pid_t server;
+};
+
+static bool
+server_says_where(void *with)
+{
+    struct shell *shell = with;
+    FILE *log = fopen(shell->log, "re");
+    bool said;
+
+    if (!log)
+        return false;
+    said = fscanf(log, "listening on %127s", shell->address) == 1;
+    fclose(log);
+    return said;
+}
+
+static int
+open_shell(void **state)
+{
+    struct shell *shell = calloc(1, sizeof *shell);
+    char books[TEMPDIR_MAX + 32];
+    const char *const words[] = {
+        PAYMENTS_SERVER,     "--listen", "tcp://127.0.0.1:0", "--sqlite", books,
+        "--create-accounts", "2",        "--balance",         "100",      NULL};
+    struct child_options options = {0};
+
+    assert_non_null(shell);
+    tempdir_open(&shell->dir);
+    tempdir_file(&shell->dir, "books.db", books, sizeof books);
+    options.log =
+        tempdir_file(&shell->dir, "server.log", shell->log, sizeof shell->log);
+    shell->server = child_start(&options, words);
+    assert_true(child_wait_until(server_says_where, shell, 20000));
+    *state = shell;
+    return 0;
+}
+
+static int
+close_shell(void **state)
+{
+    struct shell *shell = *state;
+
+    child_stop(shell->server, SIGKILL);
+    tempdir_close(&shell->dir);
+    free(shell);
+    return 0;
+}
+
+/* The exit code of a command line; what it printed, also to stderr. */
+static int
+type(const char *line, char *output)
+{
+    FILE *pipe = popen(line, "r");
+    int status;
+
+    assert_non_null(pipe);
+    output[fread(output, 1, OUTPUT_MAX - 1, pipe)] = '\0';
+    status = pclose(pipe);
+    assert_true(WIFEXITED(status));
+    return WEXITSTATUS(status);
+}
+
+static int
+payments(const struct shell *shell, const char *words, char *output)
+{
+    char line[1024];
+
+    snprintf(line, sizeof line, "%s %s --server %s 2>&1", PAYMENTS, words,
+             shell->address);
+    return type(line, output);
+}
+
+static int
+payments_server(const char *words, char *output)
+{
+    char line[1024];
+
+    snprintf(line, sizeof line, "%s %s 2>&1", PAYMENTS_SERVER, words);
+    return type(line, output);
+}
+
+static void
+says(const char *output, const char *words)
+{
+    if (!strstr(output, words))
+        fail_msg("\"%s\" is missing in:\n%s", words, output);
+}
+
+static void
+a_charge_tells_status_effect_and_key(void **state)
+{
+    char output[OUTPUT_MAX];
+
+    assert_int_equal(payments(*state,
+                              "charge --account account-0 --amount 30 --key k1",
+                              output),
+                     0);
+    says(output, "balance   70\n");
+    says(output, "status    OK\n");
+    says(output, "effect    COMMITTED\n");
+    says(output, "replayed  no\n");
+    says(output, "key       k1\n");
+    assert_int_equal(payments(*state,
+                              "charge --account account-0 --amount 30 --key k1",
+                              output),
+                     0);
+    says(output, "balance   70\n");
+    says(output, "replayed  yes\n");
+}
+
+static void
+the_exit_code_is_the_number_of_the_status(void **state)
+{
+    char output[OUTPUT_MAX];
+
+    assert_int_equal(
+        payments(*state, "charge --account account-0 --amount 101", output),
+        IDEM_FAILED_PRECONDITION);
+    says(output, "does not suffice");
+    assert_int_equal(
+        payments(*state, "charge --account nobody --amount 1", output),
+        IDEM_NOT_FOUND);
+    assert_int_equal(payments(*state, "account --account account-1", output),
+                     0);
+    says(output, "balance   100\n");
+}
+
+static void
+a_transfer_shows_in_the_entries(void **state)
+{
+    char output[OUTPUT_MAX];
+
+    assert_int_equal(payments(*state,
+                              "transfer --account account-0 --to account-1"
+                              " --amount 25 --memo rent",
+                              output),
+                     0);
+    says(output, "source    75\n");
+    says(output, "target    125\n");
+    assert_int_equal(payments(*state, "entries --account account-1", output),
+                     0);
+    says(output, "rent");
+}
+
+static void
+a_payout_without_a_provider_is_unavailable(void **state)
+{
+    char output[OUTPUT_MAX];
+
+    assert_int_equal(payments(*state,
+                              "payout --to bank-1 --amount 5 --timeout-ms 2000",
+                              output),
+                     IDEM_UNAVAILABLE);
+    says(output, "final     no\n");
+}
+
+static void
+a_wrong_command_line_is_named(void **state)
+{
+    const struct shell *shell = *state;
+    char output[OUTPUT_MAX], words[256];
+
+    assert_int_equal(payments(shell, "steal", output), EXIT_USAGE);
+    says(output, "steal");
+    assert_int_equal(payments(shell, "charge --amount much", output),
+                     EXIT_USAGE);
+    says(output, "much");
+    assert_int_equal(payments_server("", output), 2);
+    says(output, "--sqlite or --postgres");
+    assert_int_equal(payments_server("--sqlite x --redis redis://x", output),
+                     2);
+    says(output, "--postgres");
+    assert_int_equal(payments_server("--sqlite /nowhere/books.db", output), 1);
+    says(output, "/nowhere");
+    snprintf(words, sizeof words, "--sqlite %s/other --listen carrier-pigeon",
+             shell->dir.path);
+    assert_int_equal(payments_server(words, output), 1);
+    says(output, "carrier-pigeon");
+}
+
+static void
+sigterm_drains_the_server(void **state)
+{
+    struct shell *shell = *state;
+    int status = child_stop(shell->server, SIGTERM);
+
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 0);
+    shell->server = 0;
+}
+
+#define IN_A_SHELL(test)                                                       \
+    cmocka_unit_test_setup_teardown(test, open_shell, close_shell)
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        IN_A_SHELL(a_charge_tells_status_effect_and_key),
+        IN_A_SHELL(the_exit_code_is_the_number_of_the_status),
+        IN_A_SHELL(a_transfer_shows_in_the_entries),
+        IN_A_SHELL(a_payout_without_a_provider_is_unavailable),
+        IN_A_SHELL(a_wrong_command_line_is_named),
+        IN_A_SHELL(sigterm_drains_the_server),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
