@@ -15,28 +15,41 @@
 static char root[2048]; /* of wrong/ */
 static char work[] = "/tmp/idem-wrong-XXXXXX";
 
+static char *__attribute__((format(printf, 1, 2)))
+text_of(const char *format, ...)
+{
+    char *text;
+    va_list args;
+
+    va_start(args, format);
+    if (vasprintf(&text, format, args) < 0)
+        abort();
+    va_end(args);
+    return text;
+}
+
 /* protoc, then what refuses it: the lowering for shapes that protoc-c cannot
  * compile, the plugin for the rest. */
 static char *
 compile(const char *name)
 {
     const char *build = file_dir("IDEM_BINARY_DIR");
-    char command[4096], step[2048];
+    char *command, *step, *said;
 
     if (!strncmp(name, "shape_", 6))
-        snprintf(step, sizeof(step),
-                 "%s/idl/gen/protoc-gen-idem --lower a.fds b.fds", build);
+        step = text_of("%s/idl/gen/protoc-gen-idem --lower a.fds b.fds", build);
     else
-        snprintf(step, sizeof(step),
-                 "protoc --descriptor_set_in=a.fds --idem_out=. "
-                 "--plugin=protoc-gen-idem=%s/idl/gen/protoc-gen-idem %s",
-                 build, name);
-    snprintf(command, sizeof(command),
-             "cd %s && protoc -I%s -I%s/idl --include_imports "
-             "--include_source_info --descriptor_set_out=a.fds %s && %s && "
-             "echo ACCEPTED",
-             work, root, file_dir("IDEM_SOURCE_DIR"), name, step);
-    return file_command(command);
+        step = text_of("protoc --descriptor_set_in=a.fds --idem_out=. "
+                       "--plugin=protoc-gen-idem=%s/idl/gen/protoc-gen-idem %s",
+                       build, name);
+    command = text_of("cd %s && protoc -I%s -I%s/idl --include_imports "
+                      "--include_source_info --descriptor_set_out=a.fds %s && "
+                      "%s && echo ACCEPTED",
+                      work, root, file_dir("IDEM_SOURCE_DIR"), name, step);
+    said = file_command(command);
+    free(step);
+    free(command);
+    return said;
 }
 
 /* Whether text has the line, as a whole. */
