@@ -76,6 +76,8 @@ sqlite_group_run(struct sqlite_store *store, struct sqlite_queue *queue)
         fail_all(queue, &err);
     } else if (run_and_commit(store, queue, &err)) {
         answer_all(queue);
+    } else if (queue->first == queue->last) {
+        fail_all(queue, &err);
     } else {
         /* One that cannot be done must not take the others with it. */
         while ((ticket = sqlite_queue_pop(queue)))

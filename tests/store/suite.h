@@ -34,6 +34,9 @@ struct suite_factory {
      * crash there leaves nothing, or leaves the effect and the record. */
     const char *const *before_commit;
     const char *const *after_commit;
+
+    /* … with the action error: the commit stands, its answer is lost. */
+    const char *lost_answer;
 };
 
 /* Runs all; the number of tests that failed. Call it while the process has one

@@ -208,8 +208,8 @@ a_commit_whose_answer_is_lost_is_found_by_the_next_claim(void **state)
     struct suite_call call;
     char plan[64];
 
-    snprintf(plan, sizeof plan, "%s.complete.after:1:error",
-             suite->factory->name);
+    snprintf(plan, sizeof plan, "%s.%s:1:error", suite->factory->name,
+             suite->factory->lost_answer);
     open_transaction(&call, suite);
     assert_int_equal(call_effect(&call, 5), IDEM_OK);
     fault_set(plan);
