@@ -72,3 +72,22 @@ model_import_needed(const struct model *model, const file_proto *file,
             return true;
     return false;
 }
+
+bool
+model_options_only(const struct model *model, const struct file *file)
+{
+    bool imported = false;
+
+    for (size_t i = 0; i < model->n_files; i++) {
+        const file_proto *other = model->files[i].proto;
+
+        for (size_t j = 0; j < other->n_dependency; j++) {
+            if (strcmp(other->dependency[j], file->proto->name))
+                continue;
+            imported = true;
+            if (model_import_needed(model, other, other->dependency[j], true))
+                return false;
+        }
+    }
+    return imported;
+}

@@ -158,7 +158,8 @@ lower(struct pool *pool, const char *in, const char *out)
         return fail("no descriptor set:", in);
     model_init(&model, pool, set->file, set->n_file);
     for (size_t i = 0; i < model.n_files; i++)
-        lint_shape(&complaints, &model.files[i]);
+        if (!model_options_only(&model, &model.files[i]))
+            lint_shape(&complaints, &model.files[i]);
     if (complaints.count) {
         fprintf(stderr, "%s\n", complaints_text(&complaints));
         return 1;

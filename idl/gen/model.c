@@ -139,13 +139,6 @@ model_type(const struct model *model, const char *reference)
     return NULL;
 }
 
-bool
-model_is_map_entry(const struct type *type)
-{
-    return type->message && type->message->options &&
-           type->message->options->map_entry;
-}
-
 /* COLOR_RED of enum Color is RED: our prefix says COLOR already. */
 static const char *
 short_value(struct pool *pool, const struct type *type, const char *value)

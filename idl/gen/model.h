@@ -56,7 +56,9 @@ const char *model_full_name(struct pool *pool, const char *scope,
 bool model_import_needed(const struct model *model, const file_proto *file,
                          const char *import, bool methods);
 
-bool model_is_map_entry(const struct type *type);
+/* Whether the other files import this one for its custom options alone: no C is
+ * made of it on their account. */
+bool model_options_only(const struct model *model, const struct file *file);
 
 /* An enum's constant in our C: COLOR_RED of enum Color is PAYMENTS_COLOR_RED.
  */
