@@ -1,0 +1,166 @@
+#include "support.h"
+
+#include "fake_clock.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include <idem/digest.h>
+#include <idem/status.h>
+
+static void
+a_failure_is_written_once_and_its_status_handed_back(void **state)
+{
+    struct idem_error err = {.message = "before"};
+
+    (void)state;
+    assert_int_equal(
+        idem_fail_reason(&err, IDEM_ABORTED, "KEY_RUNNING", "key %s runs", "k"),
+        IDEM_ABORTED);
+    assert_int_equal(err.status, IDEM_ABORTED);
+    assert_string_equal(err.reason, "KEY_RUNNING");
+    assert_string_equal(err.message, "key k runs");
+    assert_int_equal(idem_fail(&err, IDEM_INTERNAL, "again: %s", err.message),
+                     IDEM_INTERNAL);
+    assert_string_equal(err.reason, "");
+    assert_string_equal(err.message, "again: key k runs");
+    assert_int_equal(idem_fail(NULL, IDEM_UNKNOWN, "nobody hears"),
+                     IDEM_UNKNOWN);
+    idem_fail(&err, IDEM_UNKNOWN, "%0400d", 7);
+    assert_int_equal(strlen(err.message), IDEM_MESSAGE_MAX - 1);
+}
+
+static void
+codes_and_effects_have_names(void **state)
+{
+    enum idem_status status;
+
+    (void)state;
+    assert_string_equal(idem_status_name(IDEM_OK), "OK");
+    assert_string_equal(idem_status_name(IDEM_UNAUTHENTICATED),
+                        "UNAUTHENTICATED");
+    assert_string_equal(idem_status_name((enum idem_status)17), "UNKNOWN");
+    assert_string_equal(idem_status_name((enum idem_status) - 1), "UNKNOWN");
+    for (int i = 0; i <= 16; i++) {
+        assert_true(
+            idem_status_parse(idem_status_name((enum idem_status)i), &status));
+        assert_int_equal(status, i);
+    }
+    assert_true(idem_status_parse("data_loss", &status));
+    assert_int_equal(status, IDEM_DATA_LOSS);
+    assert_false(idem_status_parse("FINE", &status));
+    assert_string_equal(idem_effect_name(IDEM_EFFECT_IN_DOUBT), "IN_DOUBT");
+}
+
+static void
+assert_hex(const uint8_t *bytes, size_t size, const char *hex)
+{
+    char text[2 * IDEM_SHA256_SIZE + 1];
+
+    for (size_t i = 0; i < size; i++)
+        snprintf(text + 2 * i, 3, "%02x", bytes[i]);
+    assert_string_equal(text, hex);
+}
+
+/* FIPS 180-2, RFC 4231 test case 2, RFC 3720 B.4 */
+static void
+digests_are_those_of_the_standards(void **state)
+{
+    uint8_t hash[IDEM_SHA256_SIZE], parts[IDEM_SHA256_SIZE];
+    struct idem_sha256 *sha = idem_sha256_new();
+    uint8_t zeros[32] = {0};
+
+    (void)state;
+    idem_sha256_of(idem_bytes_of("abc"), hash);
+    assert_hex(hash, sizeof(hash),
+               "ba7816bf8f01cfea414140de5dae2223"
+               "b00361a396177a9cb410ff61f20015ad");
+    idem_sha256_add(sha, "a", 1);
+    idem_sha256_add(sha, NULL, 0);
+    idem_sha256_add(sha, "bc", 2);
+    idem_sha256_finish(sha, parts);
+    assert_true(idem_digest_equal(hash, parts, sizeof(hash)));
+    parts[31] ^= 1;
+    assert_false(idem_digest_equal(hash, parts, sizeof(hash)));
+    idem_hmac_sha256(idem_bytes_of("Jefe"),
+                     idem_bytes_of("what do ya want for nothing?"), hash);
+    assert_hex(hash, sizeof(hash),
+               "5bdcc146bf60754e6a042426089575c7"
+               "5a003f089d2739839dec58b964ec3843");
+    idem_hmac_sha256((struct idem_bytes){0}, (struct idem_bytes){0}, hash);
+    assert_hex(hash, sizeof(hash),
+               "b613679a0814d9ec772f95d778c35fc5"
+               "ff1697c493715653c6c712144292c5ad");
+    assert_int_equal(idem_crc32c(idem_bytes_of("123456789")), 0xE3069283);
+    assert_int_equal(idem_crc32c((struct idem_bytes){zeros, 32}), 0x8A9136AA);
+}
+
+static void
+parts_cannot_run_into_one_another(void **state)
+{
+    uint8_t one[IDEM_SHA256_SIZE], two[IDEM_SHA256_SIZE];
+    struct idem_sha256 *sha = idem_sha256_new();
+
+    (void)state;
+    idem_sha256_add_part(sha, idem_bytes_of("ab"));
+    idem_sha256_add_part(sha, idem_bytes_of("c"));
+    idem_sha256_finish(sha, one);
+    sha = idem_sha256_new();
+    idem_sha256_add_part(sha, idem_bytes_of("a"));
+    idem_sha256_add_part(sha, idem_bytes_of("bc"));
+    idem_sha256_finish(sha, two);
+    assert_false(idem_digest_equal(one, two, sizeof(one)));
+}
+
+static void
+a_number_between_is_between_and_reaches_both_ends(void **state)
+{
+    struct fake_clock fake;
+    unsigned seen = 0;
+
+    (void)state;
+    fake_clock_init(&fake);
+    for (unsigned i = 0; i < 1000; i++) {
+        int64_t number = idem_clock_between(&fake.clock, -2, 3);
+
+        assert_in_range(number + 2, 0, 5);
+        seen |= 1u << (number + 2);
+    }
+    assert_int_equal(seen, 63);
+    assert_int_equal(idem_clock_between(&fake.clock, 7, 7), 7);
+    idem_clock_between(&fake.clock, INT64_MIN, INT64_MAX);
+    assert_in_range(idem_clock_between(idem_clock_system(), 1, 6), 1, 6);
+    fake_clock_fini(&fake);
+}
+
+static void
+the_clock_of_the_system_wakes_at_its_time(void **state)
+{
+    const struct idem_clock *clock = idem_clock_system();
+    pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+    pthread_cond_t condition = PTHREAD_COND_INITIALIZER;
+    int64_t until_ns = clock->monotonic_ns(clock) + 2000000;
+
+    (void)state;
+    pthread_mutex_lock(&mutex);
+    while (clock->monotonic_ns(clock) < until_ns)
+        clock->wait_until(clock, &condition, &mutex, until_ns);
+    clock->wait_until(clock, &condition, &mutex, -1);
+    pthread_mutex_unlock(&mutex);
+    assert_true(clock->wall_ms(clock) > INT64_C(1700000000000));
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_failure_is_written_once_and_its_status_handed_back),
+        cmocka_unit_test(codes_and_effects_have_names),
+        cmocka_unit_test(digests_are_those_of_the_standards),
+        cmocka_unit_test(parts_cannot_run_into_one_another),
+        cmocka_unit_test(a_number_between_is_between_and_reaches_both_ends),
+        cmocka_unit_test(the_clock_of_the_system_wakes_at_its_time),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

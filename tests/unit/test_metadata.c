@@ -1,0 +1,106 @@
+#include "support.h"
+
+#include "arena.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include <idem/metadata.h>
+
+struct world {
+    struct idem_arena *arena;
+    struct idem_metadata metadata;
+    struct idem_error err;
+};
+
+static enum idem_status
+add(struct world *w, const char *name, const char *value)
+{
+    return idem_metadata_add(&w->metadata, w->arena, idem_bytes_of(name),
+                             idem_bytes_of(value), &w->err);
+}
+
+static int
+set_up(void **state)
+{
+    static struct world world;
+
+    world = (struct world){.arena = arena_new(512, 0)};
+    *state = &world;
+    return 0;
+}
+
+static int
+tear_down(void **state)
+{
+    arena_free(((struct world *)*state)->arena);
+    return 0;
+}
+
+/* rpc case 83 */
+static void
+values_of_one_name_keep_their_order(void **state)
+{
+    struct world *w = *state;
+    static const char *const values[] = {"first", "second", "third"};
+    struct idem_bytes value;
+    unsigned i = 0;
+
+    assert_false(idem_metadata_get(&w->metadata, "k", &value));
+    for (i = 0; i < 3; i++)
+        assert_int_equal(add(w, "k", values[i]), IDEM_OK);
+    i = 0;
+    for (struct idem_metadata_entry *entry = w->metadata.first; entry;
+         entry = entry->next)
+        assert_string_equal((const char *)entry->value.data, values[i++]);
+    assert_int_equal(i, 3);
+    assert_true(idem_metadata_get(&w->metadata, "k", &value));
+    assert_true(idem_bytes_equal(value, idem_bytes_of("first")));
+    assert_false(idem_metadata_get(&w->metadata, "K", &value));
+}
+
+/* rpc case 82 */
+static void
+names_and_values_that_break_the_rules_are_internal_and_named(void **state)
+{
+    struct world *w = *state;
+    static const char *const names[] = {"",    "/",     "Key",        "a b",
+                                        "a\n", "k\x7F", "caf\xC3\xA9"};
+
+    for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        assert_int_equal(add(w, names[i], "v"), IDEM_INTERNAL);
+    assert_int_equal(add(w, "my-key", "a\nb"), IDEM_INTERNAL);
+    assert_non_null(strstr(w->err.message, "my-key"));
+    assert_int_equal(add(w, "my-key", "caf\xC3\xA9"), IDEM_INTERNAL);
+    assert_null(w->metadata.first);
+    assert_int_equal(add(w, "my-key-bin", "a\nb\xFF"), IDEM_OK);
+    assert_int_equal(add(w, "a_b.c-9", "~ plain text !"), IDEM_OK);
+}
+
+static void
+it_ends_at_8192_bytes_with_32_for_each_entry(void **state)
+{
+    struct world *w = *state;
+    char value[224];
+
+    memset(value, 'v', sizeof(value));
+    value[223] = 0; /* 1 + 223 + 32 is 256 */
+    for (unsigned i = 0; i < 32; i++)
+        assert_int_equal(add(w, "k", value), IDEM_OK);
+    assert_int_equal(w->metadata.size, IDEM_METADATA_MAX);
+    assert_int_equal(add(w, "k", ""), IDEM_RESOURCE_EXHAUSTED);
+    assert_non_null(strstr(w->err.message, "8192"));
+}
+
+int
+main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+    const struct CMUnitTest tests[] = {
+        TEST(values_of_one_name_keep_their_order),
+        TEST(names_and_values_that_break_the_rules_are_internal_and_named),
+        TEST(it_ends_at_8192_bytes_with_32_for_each_entry),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
