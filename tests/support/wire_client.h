@@ -1,0 +1,44 @@
+#ifndef WIRE_CLIENT_H
+#define WIRE_CLIENT_H
+
+#include "frame.h"
+#include "header.h"
+
+/* A peer that speaks the wire by hand, over a blocking socket: for what no
+ * client of ours would ever say. Every wait fails the test after 10 s. */
+struct wire {
+    int fd;
+    uint8_t *bytes; /* received, not taken yet */
+    size_t size, room;
+    size_t taken; /* by the last frame */
+};
+
+/* address is "tcp://127.0.0.1:4711". Says nothing yet. */
+void wire_connect(struct wire *wire, const char *address);
+void wire_close(struct wire *wire);
+
+void wire_write(struct wire *wire, const void *bytes, size_t size);
+void wire_send(struct wire *wire, const struct frame *frame);
+
+/* Preface and SETTINGS both ways, as a client that takes messages of that many
+ * bytes; 0: no limit. Returns what the server takes. */
+struct header_settings wire_hello(struct wire *wire, uint32_t max_message);
+
+/* A whole request: open names the method; payload is the message. */
+void wire_open(struct wire *wire, uint32_t stream,
+               const struct header_open *open, struct idem_bytes payload);
+
+/* The next frame; its views are good until the next call. False: the server
+ * has closed the connection. */
+bool wire_next(struct wire *wire, struct frame *frame);
+
+/* The END of that stream, past all other frames. */
+struct header_end wire_end(struct wire *wire, uint32_t stream);
+
+/* Read until the server has closed the connection. */
+void wire_await_close(struct wire *wire);
+
+/* Round trip of a PING: what was sent before was seen. */
+void wire_ping(struct wire *wire);
+
+#endif
