@@ -147,7 +147,10 @@ take_off(struct connection *connection)
 static size_t
 unwritten(const struct connection *connection)
 {
-    return connection->outbox.filling.total + connection->outbox.flying.total;
+    const struct outbox *outbox = &connection->outbox;
+
+    return outbox->filling.total +
+           (connection->sending ? outbox->flying.total : 0);
 }
 
 static void read_on(struct connection *connection);

@@ -392,8 +392,16 @@ static void
 dialed(void *with)
 {
     struct dialer *dialer = with;
+    io_open_fn *done;
+    void *done_with;
 
-    opened(dialer->aio, dialer->address, dialer->done, dialer->with);
+    /* dialer_dial is still inside its lock when the dialling ends early, and
+     * done may free the dialer. */
+    pthread_mutex_lock(&dialer->lock);
+    done = dialer->done;
+    done_with = dialer->with;
+    pthread_mutex_unlock(&dialer->lock);
+    opened(dialer->aio, dialer->address, done, done_with);
 }
 
 static bool

@@ -132,6 +132,7 @@ outbox_take_off(struct outbox *outbox)
 
     outbox->flying = outbox->filling;
     outbox->filling = half;
+    outbox->filling.total = 0;
     outbox->flown = 0;
     outbox->next_big = 0;
     outbox->taken_off += outbox->flying.total;
@@ -184,7 +185,6 @@ outbox_land(struct outbox *outbox)
 
     release_bigs(half);
     half->size = 0;
-    half->total = 0;
     if (half->room > HALF_KEEP) {
         free(half->bytes);
         half->bytes = NULL;

@@ -29,7 +29,8 @@ struct outbox_half {
     size_t size, room;
     struct outbox_big *bigs;
     unsigned n_bigs, bigs_room;
-    size_t total; /* bytes of both kinds */
+    size_t total; /* bytes of both kinds; changes with the filling half's guard
+                   * only, so of a flight that is over it is the last one's */
 };
 
 struct outbox {
