@@ -2,52 +2,67 @@
 
 #include <inttypes.h>
 
-/* Every field that the fingerprint leaves out, in the request and whatever
- * messages can stand in it. */
-struct ignored {
+/* What the fingerprint wants to know of the fields in the request and whatever
+ * messages can stand in it: which it leaves out, and which are maps. */
+struct print {
     const struct type **seen;
     size_t n_seen;
-    struct text rows;
-    size_t count;
+    struct text ignored, maps; /* rows */
+    size_t n_ignored, n_maps;
 };
 
+static bool
+is_map(const struct type *type)
+{
+    return type && type->message && type->message->options &&
+           type->message->options->map_entry;
+}
+
 static void
-find_ignored(const struct model *model, const struct type *type,
-             struct ignored *ignored)
+find_print(const struct model *model, const struct type *type,
+           struct print *print)
 {
     if (!type || !type->message)
         return;
-    for (size_t i = 0; i < ignored->n_seen; i++)
-        if (ignored->seen[i] == type)
+    for (size_t i = 0; i < print->n_seen; i++)
+        if (print->seen[i] == type)
             return;
-    ignored->seen[ignored->n_seen++] = type;
+    print->seen[print->n_seen++] = type;
     for (size_t i = 0; i < type->message->n_field; i++) {
         const field_proto *field = type->message->field[i];
+        const struct type *inner = model_type(model, field->type_name);
+        bool ignored = policy_field_ignored(model->pool, field);
 
-        if (policy_field_ignored(model->pool, field)) {
-            text_add(&ignored->rows, "    {&%s__descriptor, %d}, /* %s */\n",
-                     type->lower, field->number, field->name);
-            ignored->count++;
-        }
-        find_ignored(model, model_type(model, field->type_name), ignored);
+        if (ignored || is_map(inner))
+            text_add(ignored ? &print->ignored : &print->maps,
+                     "    {&%s__descriptor, %d}, /* %s */\n", type->lower,
+                     field->number, field->name);
+        print->n_ignored += ignored;
+        print->n_maps += !ignored && is_map(inner);
+        find_print(model, inner, print);
     }
 }
 
-static size_t
-emit_ignored(struct text *out, const struct model *model,
-             const struct method *method)
+static struct print
+emit_print(struct text *out, const struct model *model,
+           const struct method *method)
 {
-    struct ignored ignored = {.rows = {.pool = model->pool}};
+    struct print print = {.ignored = {.pool = model->pool},
+                          .maps = {.pool = model->pool}};
 
-    ignored.seen =
-        pool_alloc(model->pool, model->n_types * sizeof(*ignored.seen));
-    find_ignored(model, method->input, &ignored);
-    if (ignored.count)
+    print.seen = pool_alloc(model->pool, model->n_types * sizeof(*print.seen));
+    find_print(model, method->input, &print);
+    if (print.n_ignored)
         text_add(out,
                  "\nstatic const struct idem_ignored_field %s_ignored[] = {\n"
                  "%s};\n",
-                 method->name, ignored.rows.at);
-    return ignored.count;
+                 method->name, print.ignored.at);
+    if (print.n_maps)
+        text_add(out,
+                 "\nstatic const struct idem_map_field %s_maps[] = {\n"
+                 "%s};\n",
+                 method->name, print.maps.at);
+    return print;
 }
 
 static size_t
@@ -131,7 +146,7 @@ emit_policy(struct text *out, const struct policy *policy)
 
 static void
 emit_method(struct text *out, const struct method *method, size_t n_key,
-            size_t n_ignored)
+            const struct print *print)
 {
     text_add(out,
              "    {\n"
@@ -147,10 +162,13 @@ emit_method(struct text *out, const struct method *method, size_t n_key,
             out,
             "        .key_fields = %s_key,\n        .n_key_fields = %zu,\n",
             method->name, n_key);
-    if (n_ignored)
+    if (print->n_ignored)
         text_add(out,
                  "        .ignored = %s_ignored,\n        .n_ignored = %zu,\n",
-                 method->name, n_ignored);
+                 method->name, print->n_ignored);
+    if (print->n_maps)
+        text_add(out, "        .maps = %s_maps,\n        .n_maps = %zu,\n",
+                 method->name, print->n_maps);
     emit_policy(out, &method->policy);
     text_add(out, "    },\n");
 }
@@ -164,9 +182,9 @@ emit_methods(struct text *out, const struct model *model,
     for (size_t i = 0; i < service->n_methods; i++) {
         const struct method *method = &service->methods[i];
         size_t n_key = emit_key(out, model, method);
-        size_t n_ignored = emit_ignored(out, model, method);
+        struct print print = emit_print(out, model, method);
 
-        emit_method(&rows, method, n_key, n_ignored);
+        emit_method(&rows, method, n_key, &print);
     }
     text_add(out, "\nconst struct idem_method %s_methods[%zu] = {\n%s};\n",
              service->name, service->n_methods, rows.at);

@@ -139,9 +139,17 @@ static const struct idem_ignored_field shop_buy_ignored[] = {
     {&shop__v1__buy_request__descriptor, 10}, /* at */
 };
 
+static const struct idem_map_field shop_buy_maps[] = {
+    {&shop__v1__buy_request__descriptor, 9}, /* labels */
+};
+
 static const struct idem_ignored_field shop_look_ignored[] = {
     {&shop__v1__buy_request__line__descriptor, 4}, /* trace */
     {&shop__v1__buy_request__descriptor, 10}, /* at */
+};
+
+static const struct idem_map_field shop_look_maps[] = {
+    {&shop__v1__buy_request__descriptor, 9}, /* labels */
 };
 
 const struct idem_method shop_methods[5] = {
@@ -155,6 +163,8 @@ const struct idem_method shop_methods[5] = {
         .n_key_fields = 2,
         .ignored = shop_buy_ignored,
         .n_ignored = 2,
+        .maps = shop_buy_maps,
+        .n_maps = 1,
         .mode = IDEM_MODE_TRANSACTION,
         .dispatch = IDEM_DISPATCH_POOL,
         .read_only = false,
@@ -264,6 +274,8 @@ const struct idem_method shop_methods[5] = {
         .invoke = invoke_shop_look,
         .ignored = shop_look_ignored,
         .n_ignored = 2,
+        .maps = shop_look_maps,
+        .n_maps = 1,
         .mode = IDEM_MODE_NONE,
         .dispatch = IDEM_DISPATCH_POOL,
         .read_only = true,
