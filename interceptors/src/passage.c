@@ -40,17 +40,6 @@ passage_leave(struct passage *passage, const struct idem_answer *recorded)
     idem_call_resume(passage->call, answer_step(passage));
 }
 
-static void
-fill_shield(struct passage *passage, const struct idem_answer *answer)
-{
-    struct once *once = passage->once;
-    enum idem_ask_redis ask = passage->call->method->ask_redis;
-
-    if (once->shield && ask != IDEM_ASK_REDIS_NEVER)
-        idem_shield_fill(once->shield, &passage->ticket.id,
-                         &passage->ticket.fingerprint, answer);
-}
-
 void
 passage_replay(struct passage *passage, const struct idem_answer *answer)
 {
@@ -144,7 +133,7 @@ passage_judge(struct passage *passage)
             passage->up ? IDEM_EFFECT_ROLLED_BACK : IDEM_EFFECT_REFUSED;
         let_through(passage);
     } else if (ticket->verdict == IDEM_VERDICT_DONE) {
-        fill_shield(passage, &ticket->answer);
+        passage_fill(passage, &ticket->answer);
         passage_replay(passage, &ticket->answer);
     } else if (ticket->verdict == IDEM_VERDICT_RUNNING)
         wait_for_other(passage);
@@ -161,8 +150,8 @@ asked(struct idem_ticket *ticket)
     passage_judge((struct passage *)ticket);
 }
 
-static void
-ask_store(struct passage *passage)
+void
+passage_ask_store(struct passage *passage)
 {
     struct idem_store *store = passage->once->store;
     struct idem_ticket *ticket = &passage->ticket;
@@ -172,6 +161,7 @@ ask_store(struct passage *passage)
     ticket->done = asked;
     ticket->deadline_ns = passage->call->deadline_ns;
     passage->asked_ns = clock->monotonic_ns(clock);
+    passage_note_epoch(passage);
     once_count(passage->once, ONCE_CLAIMS);
     if (passage->looking)
         store->ops->look(store, ticket);
@@ -179,48 +169,11 @@ ask_store(struct passage *passage)
         store->ops->claim(store, ticket);
 }
 
-/* Redis may only say no: whatever is not a verified answer goes on. */
-static void
-looked(struct idem_shield_look *look)
-{
-    struct passage *passage = CONTAINER(struct passage, look, look);
-
-    if (look->verdict == IDEM_VERDICT_DONE) {
-        once_count(passage->once, ONCE_SHIELDED);
-        passage_replay(passage, &look->answer);
-    } else if (look->verdict == IDEM_VERDICT_REUSED) {
-        verdict_reused_elsewhere(passage);
-        passage_leave(passage, NULL);
-    } else
-        ask_store(passage);
-}
-
-static bool
-wants_shield(const struct passage *passage)
-{
-    enum idem_ask_redis ask = passage->call->method->ask_redis;
-
-    if (!passage->once->shield || passage->looked || passage->up)
-        return false;
-    return ask == IDEM_ASK_REDIS_ALWAYS ||
-           (ask == IDEM_ASK_REDIS_REPEATS && passage->call->attempt > 1);
-}
-
 void
 passage_ask(struct passage *passage)
 {
-    if (!wants_shield(passage)) {
-        ask_store(passage);
-        return;
-    }
-    passage->looked = true;
-    passage->look = (struct idem_shield_look){
-        .id = &passage->ticket.id,
-        .fingerprint = &passage->ticket.fingerprint,
-        .arena = passage->call->arena,
-        .done = looked,
-    };
-    idem_shield_look(passage->once->shield, &passage->look);
+    if (!passage_look(passage))
+        passage_ask_store(passage);
 }
 
 void

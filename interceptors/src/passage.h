@@ -32,6 +32,7 @@ struct passage {
     bool up;          /* a handler was let through: this is the reply side */
     bool looking;     /* ask what became of the key, do not claim it */
     bool looked;      /* Redis was asked */
+    char epoch[IDEM_EPOCH_MAX]; /* the authority's, before it was asked */
     /* What this call may say of its effect if it were refused now: REFUSED at
      * first, ROLLED_BACK after an execution that did not commit, IN_DOUBT while
      * something of its key may stand. */
@@ -57,6 +58,7 @@ void passage_enter(struct passage *passage);
 
 /* Ask Redis if it is wanted, then the store. */
 void passage_ask(struct passage *passage);
+void passage_ask_store(struct passage *passage);
 
 /* Claim the key once more and run the handler again, if the limit allows. */
 void passage_repeat(struct passage *passage);
@@ -71,7 +73,18 @@ void passage_replay(struct passage *passage, const struct idem_answer *answer);
  * duplicates get; NULL: there is none, the next in line asks. */
 void passage_leave(struct passage *passage, const struct idem_answer *recorded);
 
+/* Ask Redis; false: it is not wanted. */
+bool passage_look(struct passage *passage);
+
 /* The handler's answer has come up (or it was not begun). */
 void passage_finish(struct passage *passage);
+
+/* These keep the call. ----------------------------------------------------- */
+
+/* Before the store is asked: whose answer it will be. */
+void passage_note_epoch(struct passage *passage);
+
+/* Let Redis know an answer that the store has said or taken. */
+void passage_fill(struct passage *passage, const struct idem_answer *answer);
 
 #endif

@@ -22,6 +22,7 @@ ask_to(struct passage *passage, store_op_fn *op,
     if (passage->ticket.deadline_ns < least_ns)
         passage->ticket.deadline_ns = least_ns;
     passage->ticket.done = done;
+    passage_note_epoch(passage);
     once_count(once, ONCE_CLAIMS);
     op(once->store, &passage->ticket);
 }
@@ -79,9 +80,8 @@ note_recorded(struct passage *passage)
         answer->first_at_ms = once->clock->wall_ms(once->clock);
     call->outcome.final = true;
     (void)IDEM_FAULT("once.fill.before");
-    if (once->shield && call->method->ask_redis == IDEM_ASK_REDIS_ALWAYS)
-        idem_shield_fill(once->shield, &passage->ticket.id,
-                         &passage->ticket.fingerprint, answer);
+    if (call->method->ask_redis == IDEM_ASK_REDIS_ALWAYS)
+        passage_fill(passage, answer);
     (void)IDEM_FAULT("once.answer.before");
     passage_leave(passage, answer);
 }

@@ -85,7 +85,6 @@ open_shield(struct stage *stage)
 {
     struct idem_redis_options options = {
         .secret = idem_bytes_of("sixteen bytes and more"),
-        .epoch = "test",
     };
     struct idem_shield *shield;
     struct idem_error err;

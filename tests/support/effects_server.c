@@ -49,7 +49,6 @@ open_shield(const char *url)
     const struct idem_redis_options options = {
         .url = url,
         .secret = idem_bytes_of("sixteen bytes and more"),
-        .epoch = "test",
     };
     struct idem_shield *shield;
     struct idem_error err;
