@@ -60,7 +60,8 @@ read_fault(const char *text)
     if (n_faults == FAULTS_MAX ||
         sscanf(text, "%63[^:]:%15[^:]:%31s", fault->point, nth, action) != 3)
         reject(text);
-    fault->nth = strcmp(nth, "*") == 0 ? 0 : (unsigned)atoi(nth);
+    if (strcmp(nth, "*") != 0 && sscanf(nth, "%u", &fault->nth) != 1)
+        reject(text);
     read_action(fault, action);
     n_faults++;
 }

@@ -1,0 +1,93 @@
+#include "support.h"
+
+#include "sql.h"
+
+static void
+commands_that_end_a_transaction_are_seen(void **state)
+{
+    static const char *const commands[] = {
+        "COMMIT",
+        "commit;",
+        "End",
+        "ABORT",
+        "begin immediate",
+        "START TRANSACTION",
+        "ROLLBACK TO x",
+        "SAVEPOINT a",
+        "release a",
+        "\t\r\n COMMIT",
+        ";;COMMIT",
+        "-- one\n--two\nCOMMIT",
+        "/* a */ /**/COMMIT",
+        "/* -- */ COMMIT",
+        "COMMIT/**/",
+        "PREPARE TRANSACTION 'x'",
+        "prepare /* */ transaction 'x'",
+        "SET TRANSACTION READ ONLY",
+        "\xEF\xBB\xBF"
+        "COMMIT",
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
+        if (!sql_is_transaction_command(commands[i]))
+            fail_msg("not seen: %s", commands[i]);
+}
+
+/* A comment in a comment: sqlite runs the first, PostgreSQL the second. */
+static void
+text_that_either_database_reads_as_a_command_is_seen(void **state)
+{
+    (void)state;
+    assert_true(sql_is_transaction_command("/* /* */ COMMIT -- */ */"));
+    assert_true(sql_is_transaction_command("/* /* */ SELECT 1 */ COMMIT"));
+}
+
+static void
+other_statements_are_let_through(void **state)
+{
+    static const char *const statements[] = {
+        "",
+        "-- COMMIT",
+        "/* COMMIT",
+        "SELECT 'COMMIT'",
+        "SELECT 1 /* ; COMMIT */",
+        "INSERT INTO commit VALUES (1)",
+        "commit_log",
+        "beginning",
+        "\"COMMIT\"",
+        "PREPARE plan AS SELECT 1",
+        "SET LOCAL x = 1",
+        "WITH a AS (SELECT 1) SELECT * FROM a",
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof statements / sizeof *statements; i++)
+        if (sql_is_transaction_command(statements[i]))
+            fail_msg("refused: %s", statements[i]);
+}
+
+static void
+blank_is_what_has_no_statement(void **state)
+{
+    (void)state;
+    assert_true(sql_is_blank(""));
+    assert_true(sql_is_blank(" ;\n-- a remark\n/* another */;"));
+    assert_true(sql_is_blank("-- to the end"));
+    assert_true(sql_is_blank("/* to the end"));
+    assert_false(sql_is_blank("; SELECT 1"));
+    assert_false(sql_is_blank("/* */ x"));
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(commands_that_end_a_transaction_are_seen),
+        cmocka_unit_test(text_that_either_database_reads_as_a_command_is_seen),
+        cmocka_unit_test(other_statements_are_let_through),
+        cmocka_unit_test(blank_is_what_has_no_statement),
+    };
+
+    return cmocka_run_group_tests_name("sql", tests, NULL, NULL);
+}
