@@ -8,7 +8,16 @@
 #
 # A changed import, or a changed generator, generates again.
 
-set(IDEM_IDL_DIR ${CMAKE_CURRENT_LIST_DIR})
+# In this tree idem/v1 is beside this file; installed, in the include folder.
+if(EXISTS ${CMAKE_CURRENT_LIST_DIR}/idem/v1/options.proto)
+  set(IDEM_IDL_DIR ${CMAKE_CURRENT_LIST_DIR})
+  set(IDEM_GENERATOR protoc-gen-idem)
+  set(IDEM_WKT idem_wkt)
+else()
+  get_target_property(IDEM_IDL_DIR idem::headers INTERFACE_INCLUDE_DIRECTORIES)
+  set(IDEM_GENERATOR idem::protoc-gen-idem)
+  set(IDEM_WKT idem::wkt)
+endif()
 
 function(_idem_generate_one out proto import_flags)
   string(REGEX REPLACE "[.]proto$" "" name ${proto})
@@ -26,14 +35,14 @@ function(_idem_generate_one out proto import_flags)
     VERBATIM)
   add_custom_command(
     OUTPUT ${base}.pb-c.c ${base}.pb-c.h ${base}.idem.c ${base}.idem.h
-    COMMAND protoc-gen-idem --lower ${base}.fds ${base}.c.fds
+    COMMAND ${IDEM_GENERATOR} --lower ${base}.fds ${base}.c.fds
     COMMAND ${PROTOC_C} --descriptor_set_in=${base}.c.fds --c_out=${out}
             ${proto}
     COMMAND
       ${PROTOC} --descriptor_set_in=${base}.fds
-      --plugin=protoc-gen-idem=$<TARGET_FILE:protoc-gen-idem> --idem_out=${out}
+      --plugin=protoc-gen-idem=$<TARGET_FILE:${IDEM_GENERATOR}> --idem_out=${out}
       ${proto}
-    DEPENDS ${base}.fds protoc-gen-idem
+    DEPENDS ${base}.fds ${IDEM_GENERATOR}
     BYPRODUCTS ${base}.c.fds
     COMMENT "Generating ${name}.idem.c"
     VERBATIM)
@@ -65,19 +74,23 @@ function(idem_generate)
   endforeach()
 
   add_library(${arg_TARGET} STATIC ${sources})
-  target_include_directories(
-    ${arg_TARGET} PUBLIC ${out} ${IDEM_IDL_DIR}/../runtime/include
-                         ${IDEM_IDL_DIR}/../interceptors/include)
-  target_link_libraries(${arg_TARGET} PUBLIC PkgConfig::protobuf-c)
-  if(NOT arg_TARGET STREQUAL "idem_wkt")
-    target_link_libraries(${arg_TARGET} PUBLIC idem_wkt)
+  target_include_directories(${arg_TARGET} PUBLIC $<BUILD_INTERFACE:${out}>)
+  target_link_libraries(${arg_TARGET} PUBLIC idem::headers)
+  if(arg_TARGET STREQUAL "idem_wkt")
+    target_include_directories(
+      ${arg_TARGET}
+      PUBLIC $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/idem-wkt>)
+  else()
+    target_link_libraries(${arg_TARGET} PUBLIC ${IDEM_WKT})
   endif()
   # Our own code keeps our rules; protoc-c's is as it is.
-  get_target_property(warnings idem_warnings INTERFACE_COMPILE_OPTIONS)
-  foreach(source ${sources})
-    if(source MATCHES "[.]idem[.]c$")
-      set_source_files_properties(${source} PROPERTIES COMPILE_OPTIONS
-                                                       "${warnings}")
-    endif()
-  endforeach()
+  if(TARGET idem_warnings)
+    get_target_property(warnings idem_warnings INTERFACE_COMPILE_OPTIONS)
+    foreach(source ${sources})
+      if(source MATCHES "[.]idem[.]c$")
+        set_source_files_properties(${source} PROPERTIES COMPILE_OPTIONS
+                                                         "${warnings}")
+      endif()
+    endforeach()
+  endif()
 endfunction()

@@ -127,7 +127,7 @@ static bool
 add_field(struct idem_sha256 *sha, const struct idem_key_field *path,
           const ProtobufCMessage *request)
 {
-    struct place place;
+    struct place place = {NULL, NULL};
     struct value value;
 
     if (!find(&place, path, request) || read_value(&value, place))
