@@ -3,6 +3,8 @@
 #include "fake_redis.h"
 #include "loopback.h"
 
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdbool.h>
@@ -331,11 +333,13 @@ static void *
 run(void *argument)
 {
     struct fake_redis *fake = argument;
+    int on = 1;
 
     while (await(fake, fake->listener)) {
         fake->fd = accept(fake->listener, NULL, NULL);
         if (fake->fd < 0)
             continue;
+        setsockopt(fake->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
         pthread_mutex_lock(&fake->lock);
         fake->connections++;
         pthread_mutex_unlock(&fake->lock);
