@@ -124,17 +124,28 @@ idem_redis_new(struct idem_shield **out,
     return status;
 }
 
+/* With the lock: nothing is new, so nobody has woken the thread for it. */
+static bool
+is_idle(const struct idem_shield *shield)
+{
+    return !shield->new_looks.first && !shield->new_fills.first;
+}
+
 void
 idem_shield_look(struct idem_shield *shield, struct idem_shield_look *look)
 {
+    bool first;
+
     look->verdict = IDEM_VERDICT_ABSENT;
     look->expires_ns =
         shield->clock->monotonic_ns(shield->clock) + shield->budget_ns;
     shield_count(&shield->looks, 1);
     pthread_mutex_lock(&shield->lock);
+    first = is_idle(shield);
     shield_looks_push(&shield->new_looks, look);
     pthread_mutex_unlock(&shield->lock);
-    shield_wake(shield);
+    if (first)
+        shield_wake(shield);
 }
 
 /* An entry must not outlive the time in which its key means something. */
@@ -173,9 +184,10 @@ static bool
 push_fill(struct idem_shield *shield, struct shield_fill *fill)
 {
     struct shield_fills *fills = &shield->new_fills;
-    bool pushed;
+    bool pushed, first;
 
     pthread_mutex_lock(&shield->lock);
+    first = is_idle(shield);
     pushed = fills->count < FILLS_MAX;
     if (pushed) {
         *(fills->last ? fills->last : &fills->first) = fill;
@@ -183,6 +195,8 @@ push_fill(struct idem_shield *shield, struct shield_fill *fill)
         fills->count++;
     }
     pthread_mutex_unlock(&shield->lock);
+    if (pushed && first)
+        shield_wake(shield);
     return pushed;
 }
 
@@ -203,9 +217,7 @@ idem_shield_fill(struct idem_shield *shield, const struct idem_record_id *id,
     if (!fill)
         return;
     fill->ttl_ms = ttl_ms;
-    if (push_fill(shield, fill))
-        shield_wake(shield);
-    else
+    if (!push_fill(shield, fill))
         free(fill);
 }
 
