@@ -5,6 +5,8 @@
 
 #include <stdio.h>
 
+#ifdef IDEM_FAULTS
+
 bool
 sqlite_op_fault(const struct idem_ticket *ticket, const char *step)
 {
@@ -19,6 +21,18 @@ sqlite_op_fault(const struct idem_ticket *ticket, const char *step)
     snprintf(point, sizeof point, "sqlite.%s.%s", names[ticket->op], step);
     return IDEM_FAULT(point);
 }
+
+#else
+
+bool
+sqlite_op_fault(const struct idem_ticket *ticket, const char *step)
+{
+    (void)ticket;
+    (void)step;
+    return false;
+}
+
+#endif
 
 static bool
 say(struct idem_ticket *ticket, enum idem_verdict verdict)

@@ -1,8 +1,5 @@
 #include "store_sqlite.h"
 
-#include "fault.h"
-
-#include <sqlite3.h>
 #include <stdio.h>
 
 static int64_t

@@ -58,6 +58,9 @@ sqlite_writer_submit(struct sqlite_store *store, struct idem_ticket *ticket,
 {
     struct sqlite_writer *writer = &store->writer;
 
+    /* B008: no claim without an end. */
+    if (op == SQLITE_OP_CLAIM || op == SQLITE_OP_RENEW)
+        IDEM_ASSERT(ticket->mode != IDEM_MODE_LEASED || ticket->lease_ms > 0);
     ticket->op = (unsigned char)op;
     if (op == SQLITE_OP_CLAIM)
         ticket->tx = NULL;
