@@ -1,0 +1,94 @@
+#ifndef STORE_POSTGRES_H
+#define STORE_POSTGRES_H
+
+#include <pthread.h>
+
+#include <idem/postgres.h>
+
+#include "store_postgres_link.h"
+#include "store_postgres_queue.h"
+#include "store_postgres_sql.h"
+#include "store_postgres_windows.h"
+#include "tx.h"
+
+/* The authority on PostgreSQL: one queue of tickets, a few sessions that serve
+ * it, each a thread with a connection of its own. A transaction stays on its
+ * session, whose thread sleeps while the handler writes through it.
+ *
+ * Lock order: the store's lock is the only one; no callback runs under it. */
+
+#define POSTGRES_SCHEMA_VERSION 1
+#define POSTGRES_TRIES 3 /* of a statement whose connection was lost */
+
+/* After the deadline: for the server's own time-out to be told, and for a
+ * commit that is under way. */
+#define GRACE_NS INT64_C(100000000)
+#define COMMIT_GRACE_NS INT64_C(1000000000)
+
+struct pg_store;
+
+/* A session's thread alone touches it, but for what the store's lock guards;
+ * while a handler has the transaction, its thread has link and tx. */
+struct pg_session {
+    struct idem_tx tx; /* first: a tx is its session */
+    struct pg_store *postgres;
+    struct pg_link link;
+    struct statements statements;
+    int64_t owner;    /* of the claim under way */
+    int64_t until_ns; /* the operation under way ends */
+    int64_t retry_ns; /* while down: connect not before this */
+    int64_t backoff_ns;
+    bool pinned;         /* a transaction is open */
+    bool taken;          /* … over a released record: complete updates it */
+    char savepoint[40];  /* … before the handler's work */
+    unsigned savepoints; /* made so far */
+    pthread_t thread;
+
+    pthread_cond_t wake; /* the rest: by the store's lock */
+    bool counted;        /* among those that are up */
+    bool idle;
+    bool read_over;              /* end_read */
+    struct idem_ticket *pending; /* complete or release of the transaction */
+    bool tried; /* has connected, or failed to, at least once */
+};
+
+struct pg_store {
+    struct idem_store base;
+    const struct idem_clock *clock;
+    char *conninfo;
+    int64_t statement_ms, idle_ms, maintain_every_ms;
+    unsigned days_ahead;
+    struct pg_link_options link_options;
+    unsigned n_sessions, n_started;
+    struct pg_session *sessions;
+    pthread_t keeper, janitor;
+    bool has_keeper, has_janitor;
+    int stop_fd;
+    struct windows windows;
+
+    pthread_mutex_t lock; /* guards the rest */
+    struct pg_queue queue;
+    pthread_cond_t keeper_wake, janitor_wake;
+    int64_t keeper_until_ns;
+    bool stopping;
+    unsigned up;            /* sessions that are connected */
+    struct idem_error away; /* why the last one could not connect */
+    char epoch[IDEM_EPOCH_MAX];
+};
+
+extern const struct idem_store_ops pg_store_ops;
+
+/* When to give up an operation that is begun now: its deadline and a grace, at
+ * most a statement's time and a grace. */
+int64_t pg_store_until(const struct pg_store *postgres, int64_t deadline_ns,
+                       int64_t grace_ns);
+
+/* Give a ticket to a session that is free. Any thread. */
+void pg_store_post(struct pg_store *postgres, struct idem_ticket *ticket,
+                   enum operation operation);
+
+/* The ticket cannot be served. */
+void pg_ticket_fail(struct idem_ticket *ticket, enum idem_status status,
+                    const char *reason, const char *why);
+
+#endif

@@ -1,0 +1,76 @@
+#include "store_postgres_arguments.h"
+
+#include <endian.h>
+#include <libpq-fe.h>
+#include <string.h>
+
+static void
+add(struct pg_arguments *arguments, const void *value, size_t size)
+{
+    int n = arguments->n++;
+
+    IDEM_ASSERT(n < ARGUMENTS_MAX);
+    arguments->values[n] = value;
+    arguments->sizes[n] = (int)size;
+    arguments->formats[n] = 1;
+}
+
+void
+pg_arguments_bytes(struct pg_arguments *arguments, struct idem_bytes bytes)
+{
+    add(arguments, bytes.data ? (const char *)bytes.data : "", bytes.size);
+}
+
+void
+pg_arguments_int(struct pg_arguments *arguments, int64_t number)
+{
+    uint64_t wire = htobe64((uint64_t)number);
+    uint8_t *at = arguments->numbers[arguments->n];
+
+    memcpy(at, &wire, sizeof(wire));
+    add(arguments, at, sizeof(wire));
+}
+
+void
+pg_arguments_null(struct pg_arguments *arguments)
+{
+    add(arguments, NULL, 0);
+}
+
+struct idem_bytes
+pg_value_bytes(const PGresult *result, int column)
+{
+    return (struct idem_bytes){(const uint8_t *)PQgetvalue(result, 0, column),
+                               (size_t)PQgetlength(result, 0, column)};
+}
+
+int64_t
+pg_value_int(const PGresult *result, int column)
+{
+    struct idem_bytes bytes = pg_value_bytes(result, column);
+    uint64_t wide;
+    uint32_t narrow;
+
+    if (bytes.size == sizeof(wide)) {
+        memcpy(&wide, bytes.data, sizeof(wide));
+        return (int64_t)be64toh(wide);
+    }
+    if (bytes.size != sizeof(narrow))
+        return 0;
+    memcpy(&narrow, bytes.data, sizeof(narrow));
+    return (int32_t)be32toh(narrow);
+}
+
+bool
+pg_value_bool(const PGresult *result, int column)
+{
+    struct idem_bytes bytes = pg_value_bytes(result, column);
+
+    return bytes.size == 1 && bytes.data[0] != 0;
+}
+
+bool
+pg_value_null(const PGresult *result, int column)
+{
+    return PQgetisnull(result, 0, column) != 0;
+}

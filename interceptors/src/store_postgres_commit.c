@@ -1,0 +1,304 @@
+#include "store_postgres_operation.h"
+
+#include "fault.h"
+#include "store_postgres_error.h"
+
+#include <idem/reason.h>
+
+#include <libpq-fe.h>
+#include <stdio.h>
+#include <string.h>
+
+/* The end of mode TRANSACTION (semantics.md 4.4, b4 to b6). The record is
+ * written by an INSERT that fails when a rival was first, so that the COMMIT
+ * behind it in the same round trip cannot commit the handler's work alone. */
+
+enum closing { SAVED, RECORDED, COMMITTED, CLOSING };
+
+static void
+fail_with(struct idem_ticket *ticket, const PGresult *result)
+{
+    ticket->verdict = IDEM_VERDICT_FAILED;
+    (void)pg_fail_result(&ticket->error, result);
+}
+
+/* Nothing was committed, and the connection is not to be used again. */
+static void
+discard(struct pg_session *session, struct idem_ticket *ticket,
+        enum idem_status status, const char *why)
+{
+    pg_session_close(session);
+    pg_ticket_fail(ticket, status,
+                   status == IDEM_UNAVAILABLE ? IDEM_STORE_AWAY : "", why);
+}
+
+/* Back to a session without a transaction; a lost one has none. */
+static void
+roll_back(struct pg_session *session)
+{
+    struct pg_query query = pg_text_query("ROLLBACK");
+    enum pg_end end = pg_session_run(session, &query, 1);
+
+    if (end == PG_OK && !pg_query_ok(&query))
+        pg_session_close(session);
+    pg_queries_clear(&query, 1);
+}
+
+/* The handler has ended the transaction by itself: what it wrote may stand, so
+ * that nobody may run it again. */
+static void
+write_doubt(struct pg_session *session, struct idem_ticket *ticket)
+{
+    struct pg_arguments arguments;
+    struct row_key key;
+    long changed = -1;
+    enum pg_end end = PG_LOST;
+
+    pg_row_key_of(&key, &ticket->id);
+    pg_identity_arguments(&arguments, &key, ticket);
+    for (int i = 0; i < POSTGRES_TRIES && end == PG_LOST; i++) {
+        if (!pg_link_is_up(&session->link) &&
+            pg_session_open(session, &ticket->error) != IDEM_OK)
+            break;
+        session->until_ns = pg_store_until(
+            session->postgres, ticket->deadline_ns, COMMIT_GRACE_NS);
+        end = pg_change(session, ticket, SQL_DOUBT_UNSEEN, key.opaque,
+                        &arguments, &changed);
+    }
+    ticket->verdict = IDEM_VERDICT_DOUBT;
+}
+
+static void
+end_in_doubt(struct pg_session *session, struct idem_ticket *ticket)
+{
+    if (PQtransactionStatus(session->link.conn) != PQTRANS_IDLE)
+        roll_back(session);
+    write_doubt(session, ticket);
+}
+
+/* Which of the two it is: a rival's answer, or a record that says something
+ * else, for the next claim to find. */
+static void
+tell_rival(struct pg_session *session, struct idem_ticket *ticket)
+{
+    struct record record;
+    int64_t owner;
+    bool found;
+
+    roll_back(session);
+    ticket->verdict = IDEM_VERDICT_CONFLICT;
+    if (!pg_link_is_up(&session->link) ||
+        pg_find(session, ticket, &record, &owner, &found) != PG_OK || !found ||
+        record_claim(&record, ticket) != RECORD_KEEP ||
+        ticket->verdict != IDEM_VERDICT_DONE)
+        ticket->verdict = IDEM_VERDICT_CONFLICT;
+}
+
+static void
+tell_error(struct pg_session *session, struct idem_ticket *ticket,
+           const PGresult *result)
+{
+    fail_with(ticket, result);
+    if (ticket->error.status == IDEM_ABORTED)
+        ticket->verdict = IDEM_VERDICT_CONFLICT;
+    roll_back(session);
+}
+
+static void
+tell_saved_error(struct pg_session *session, struct idem_ticket *ticket,
+                 const struct pg_query *query)
+{
+    const char *sqlstate = pg_query_sqlstate(query);
+
+    if (strcmp(sqlstate, "25P01") == 0 || strcmp(sqlstate, "3B001") == 0)
+        end_in_doubt(session, ticket);
+    else
+        tell_error(session, ticket, query->result);
+}
+
+static void
+tell_recorded_error(struct pg_session *session, struct idem_ticket *ticket,
+                    const struct pg_query *query)
+{
+    const char *sqlstate = pg_query_sqlstate(query);
+
+    if (strcmp(sqlstate, "23505") == 0) {
+        tell_rival(session, ticket);
+    } else if (pg_result_is_unrouted(query->result)) {
+        roll_back(session);
+        pg_ticket_fail(ticket, IDEM_FAILED_PRECONDITION, IDEM_KEY_EXPIRED,
+                       "the key's day was closed while its handler ran");
+    } else {
+        tell_error(session, ticket, query->result);
+    }
+}
+
+/* COMMIT of a failed transaction is answered with the tag ROLLBACK and no error
+ * (semantics.md M4). */
+static void
+tell_commit(struct pg_session *session, struct idem_ticket *ticket,
+            const struct pg_query *queries)
+{
+    PGresult *commit = queries[COMMITTED].result;
+
+    if (!pg_query_ok(&queries[COMMITTED])) {
+        tell_error(session, ticket, commit);
+    } else if (strcmp(PQcmdStatus(commit), "COMMIT") != 0) {
+        pg_ticket_fail(ticket, IDEM_INTERNAL, "",
+                       "the transaction had failed: rolled back");
+    } else if (session->link.doubtful_sync) {
+        session->link.doubtful_sync = false;
+        ticket->verdict = IDEM_VERDICT_UNKNOWN;
+    } else {
+        ticket->verdict = IDEM_VERDICT_MINE;
+        ticket->answer.first_at_ms = pg_value_int(queries[RECORDED].result, 0);
+    }
+}
+
+/* Ended before the COMMIT was read: the database says so when it does. */
+static void
+tell_lost(struct idem_ticket *ticket, const struct pg_query *queries)
+{
+    ticket->verdict = IDEM_VERDICT_UNKNOWN;
+    if (strcmp(pg_query_sqlstate(&queries[SAVED]), "25P03") == 0)
+        fail_with(ticket, queries[SAVED].result);
+}
+
+static void
+commit(struct pg_session *session, struct idem_ticket *ticket)
+{
+    char saved[64];
+    struct pg_arguments arguments;
+    struct pg_query queries[CLOSING];
+    struct row_key key;
+    enum pg_end end;
+
+    pg_row_key_of(&key, &ticket->id);
+    snprintf(saved, sizeof(saved), "%s SAVEPOINT %s",
+             ticket->answer.status == IDEM_OK ? "RELEASE" : "ROLLBACK TO",
+             session->savepoint);
+    if (session->taken)
+        pg_fence_arguments(&arguments, &key, ticket->token);
+    else
+        pg_identity_arguments(&arguments, &key, ticket);
+    pg_answer_arguments(&arguments, &ticket->answer);
+    queries[SAVED] = pg_text_query(saved);
+    queries[RECORDED] =
+        pg_session_query(session, session->taken ? SQL_COMPLETE : SQL_RECORD,
+                         key.opaque, &arguments);
+    queries[COMMITTED] = pg_text_query("COMMIT");
+    end = pg_session_run(session, queries, CLOSING);
+    if (end != PG_OK)
+        tell_lost(ticket, queries);
+    else if (!pg_query_ok(&queries[SAVED]))
+        tell_saved_error(session, ticket, &queries[SAVED]);
+    else if (!pg_query_ok(&queries[RECORDED]))
+        tell_recorded_error(session, ticket, &queries[RECORDED]);
+    else
+        tell_commit(session, ticket, queries);
+    pg_queries_clear(queries, CLOSING);
+}
+
+/* How the handler left the connection. True: the transaction is whole. */
+static bool
+is_left_well(struct pg_session *session, struct idem_ticket *ticket)
+{
+    PGconn *conn = session->link.conn;
+
+    if (PQpipelineStatus(conn) != PQ_PIPELINE_OFF ||
+        PQtransactionStatus(conn) == PQTRANS_ACTIVE) {
+        discard(session, ticket, IDEM_INTERNAL,
+                "the handler left the connection in the middle of a statement");
+        return false;
+    }
+    if (PQtransactionStatus(conn) != PQTRANS_IDLE)
+        return true;
+    end_in_doubt(session, ticket);
+    return false;
+}
+
+/* A statement had failed and the handler says OK all the same (case B074). */
+static void
+fail_swallowed(struct pg_session *session, struct idem_ticket *ticket,
+               enum idem_status failed)
+{
+    roll_back(session);
+    if (failed == IDEM_ABORTED)
+        ticket->verdict = IDEM_VERDICT_CONFLICT;
+    else if (failed == IDEM_DEADLINE_EXCEEDED)
+        pg_ticket_fail(ticket, failed, "", "a statement ran out of time");
+    else
+        pg_ticket_fail(ticket, IDEM_INTERNAL, "",
+                       "a statement failed and the handler answered OK");
+}
+
+static bool
+is_swallowed(const struct pg_session *session, const struct idem_ticket *ticket)
+{
+    return ticket->answer.status == IDEM_OK &&
+           (session->tx.failed != IDEM_OK ||
+            PQtransactionStatus(session->link.conn) == PQTRANS_INERROR);
+}
+
+void
+pg_transaction_complete(struct pg_session *session, struct idem_ticket *ticket)
+{
+    session->until_ns =
+        pg_store_until(session->postgres, ticket->deadline_ns, COMMIT_GRACE_NS);
+    ticket->tx = NULL;
+    if (IDEM_FAULT("postgres.commit.before"))
+        session->link.broken = true;
+    if (!pg_link_is_up(&session->link))
+        discard(session, ticket, IDEM_UNAVAILABLE,
+                "the connection was lost before the commit");
+    else if (!is_left_well(session, ticket))
+        return;
+    else if (is_swallowed(session, ticket))
+        fail_swallowed(session, ticket, session->tx.failed);
+    else
+        commit(session, ticket);
+    if (IDEM_FAULT("postgres.commit.after")) {
+        pg_session_close(session);
+        ticket->verdict = IDEM_VERDICT_UNKNOWN;
+    }
+}
+
+/* Did the savepoint still stand? Else the handler has ended the transaction,
+ * and may have begun another. */
+static void
+undo(struct pg_session *session, struct idem_ticket *ticket)
+{
+    char saved[64];
+    struct pg_query query = pg_text_query(saved);
+    const char *sqlstate;
+    bool doubt;
+
+    snprintf(saved, sizeof(saved), "ROLLBACK TO SAVEPOINT %s",
+             session->savepoint);
+    ticket->verdict = IDEM_VERDICT_MINE;
+    if (pg_session_run(session, &query, 1) != PG_OK)
+        return;
+    sqlstate = pg_query_sqlstate(&query);
+    doubt = strcmp(sqlstate, "3B001") == 0 || strcmp(sqlstate, "25P01") == 0;
+    pg_queries_clear(&query, 1);
+    roll_back(session);
+    if (doubt)
+        write_doubt(session, ticket);
+}
+
+void
+pg_transaction_release(struct pg_session *session, struct idem_ticket *ticket)
+{
+    session->until_ns =
+        pg_store_until(session->postgres, ticket->deadline_ns, COMMIT_GRACE_NS);
+    ticket->tx = NULL;
+    (void)IDEM_FAULT("postgres.release.before");
+    if (!pg_link_is_up(&session->link) ||
+        PQtransactionStatus(session->link.conn) == PQTRANS_ACTIVE) {
+        /* A transaction ends with its connection. */
+        pg_session_close(session);
+        ticket->verdict = IDEM_VERDICT_MINE;
+    } else if (is_left_well(session, ticket)) {
+        undo(session, ticket);
+    }
+}

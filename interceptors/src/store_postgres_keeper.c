@@ -1,0 +1,100 @@
+#include "store_postgres_keeper.h"
+
+#include "store_postgres_maintain.h"
+
+#define NS_PER_MS INT64_C(1000000)
+
+static int64_t
+now_ns(const struct pg_store *postgres)
+{
+    return postgres->clock->monotonic_ns(postgres->clock);
+}
+
+void
+pg_keeper_note(struct pg_store *postgres, const struct idem_ticket *ticket)
+{
+    if (ticket->deadline_ns < postgres->keeper_until_ns)
+        pthread_cond_signal(&postgres->keeper_wake);
+}
+
+static void *
+keep(void *with)
+{
+    struct pg_store *postgres = with;
+    struct idem_ticket *late;
+
+    pthread_mutex_lock(&postgres->lock);
+    while (!postgres->stopping) {
+        late = pg_queue_take_late(&postgres->queue, now_ns(postgres),
+                                  &postgres->keeper_until_ns);
+        if (!late) {
+            postgres->clock->wait_until(postgres->clock, &postgres->keeper_wake,
+                                        &postgres->lock,
+                                        postgres->keeper_until_ns);
+            continue;
+        }
+        pthread_mutex_unlock(&postgres->lock);
+        pg_ticket_fail(late, IDEM_DEADLINE_EXCEEDED, "",
+                       "no connection was free before the deadline");
+        late->done(late);
+        pthread_mutex_lock(&postgres->lock);
+    }
+    pthread_mutex_unlock(&postgres->lock);
+    return NULL;
+}
+
+/* False: stop. */
+static bool
+wait_turn(struct pg_store *postgres, int64_t until_ns)
+{
+    bool stopping;
+
+    pthread_mutex_lock(&postgres->lock);
+    while (!postgres->stopping && now_ns(postgres) < until_ns)
+        postgres->clock->wait_until(postgres->clock, &postgres->janitor_wake,
+                                    &postgres->lock, until_ns);
+    stopping = postgres->stopping;
+    pthread_mutex_unlock(&postgres->lock);
+    return !stopping;
+}
+
+/* A failure is the next turn's to mend; doctor tells the operator. */
+static void *
+tidy(void *with)
+{
+    struct pg_store *postgres = with;
+    int64_t pause_ns = postgres->maintain_every_ms * NS_PER_MS;
+    int64_t next_ns = now_ns(postgres);
+
+    while (wait_turn(postgres, next_ns)) {
+        (void)pg_maintain(&postgres->link_options, postgres->days_ahead, NULL);
+        next_ns = now_ns(postgres) +
+                  idem_clock_between(postgres->clock, pause_ns / 2, pause_ns);
+    }
+    return NULL;
+}
+
+enum idem_status
+pg_keeper_start(struct pg_store *postgres, struct idem_error *err)
+{
+    postgres->has_keeper =
+        pthread_create(&postgres->keeper, NULL, keep, postgres) == 0;
+    if (!postgres->has_keeper)
+        return idem_fail(err, IDEM_INTERNAL, "no thread for the keeper");
+    if (postgres->maintain_every_ms < 0)
+        return IDEM_OK;
+    postgres->has_janitor =
+        pthread_create(&postgres->janitor, NULL, tidy, postgres) == 0;
+    if (!postgres->has_janitor)
+        return idem_fail(err, IDEM_INTERNAL, "no thread for the janitor");
+    return IDEM_OK;
+}
+
+void
+pg_keeper_join(struct pg_store *postgres)
+{
+    if (postgres->has_keeper)
+        pthread_join(postgres->keeper, NULL);
+    if (postgres->has_janitor)
+        pthread_join(postgres->janitor, NULL);
+}

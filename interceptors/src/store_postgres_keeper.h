@@ -1,0 +1,18 @@
+#ifndef STORE_POSTGRES_KEEPER_H
+#define STORE_POSTGRES_KEEPER_H
+
+#include "store_postgres.h"
+
+/* Two threads beside the sessions: the keeper ends tickets that wait beyond
+ * their deadline, the janitor maintains every so often. INTERNAL: no thread. */
+enum idem_status pg_keeper_start(struct pg_store *postgres,
+                                 struct idem_error *err) IDEM_MUST_CHECK;
+
+/* After postgres->stopping is set and both were woken. */
+void pg_keeper_join(struct pg_store *postgres);
+
+/* A ticket came into the queue. Under the store's lock. */
+void pg_keeper_note(struct pg_store *postgres,
+                    const struct idem_ticket *ticket);
+
+#endif

@@ -1,0 +1,254 @@
+#include "store_postgres_link.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <libpq-fe.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NS_PER_MS INT64_C(1000000)
+
+static int64_t
+now_ns(const struct pg_link *link)
+{
+    const struct idem_clock *clock = link->options->clock;
+
+    return clock->monotonic_ns(clock);
+}
+
+/* Wait for the socket. False: it is too late, or time to stop. */
+static bool
+wait_socket(const struct pg_link *link, short events, int64_t until_ns,
+            int stop)
+{
+    struct pollfd fds[2] = {{PQsocket(link->conn), events, 0},
+                            {stop, POLLIN, 0}};
+
+    for (;;) {
+        int64_t left_ns = until_ns - now_ns(link);
+        int64_t left_ms = left_ns / NS_PER_MS + 1;
+
+        if (left_ns <= 0)
+            return false;
+        if (left_ms > 60000)
+            left_ms = 60000;
+        if (poll(fds, 2, (int)left_ms) > 0)
+            return fds[1].revents == 0;
+    }
+}
+
+/* A handler's NOTICE is not ours to print. A synchronous standby that was given
+ * up by a cancel is told by a warning only (dedup.md 7). */
+static void
+take_notice(void *with, const PGresult *notice)
+{
+    struct pg_link *link = with;
+    const char *text = PQresultErrorField(notice, PG_DIAG_MESSAGE_PRIMARY);
+
+    if (text && strstr(text, "synchronous replication"))
+        link->doubtful_sync = true;
+}
+
+static PGconn *
+start(const struct pg_link_options *options)
+{
+    char silence[32];
+    const char *const keywords[] = {"dbname",
+                                    "target_session_attrs",
+                                    "keepalives",
+                                    "keepalives_idle",
+                                    "keepalives_interval",
+                                    "keepalives_count",
+                                    "tcp_user_timeout",
+                                    "client_encoding",
+                                    "fallback_application_name",
+                                    NULL};
+    const char *const values[] = {options->conninfo ? options->conninfo : "",
+                                  "read-write",
+                                  "1",
+                                  "10",
+                                  "5",
+                                  "3",
+                                  silence,
+                                  "UTF8",
+                                  "idem",
+                                  NULL};
+
+    snprintf(silence, sizeof(silence), "%" PRId64, options->silence_ms);
+    return PQconnectStartParams(keywords, values, 1);
+}
+
+static enum idem_status
+fail_open(struct pg_link *link, struct idem_error *err, const char *why)
+{
+    char text[IDEM_MESSAGE_MAX];
+
+    snprintf(text, sizeof(text), "%s", why);
+    text[strcspn(text, "\n")] = '\0';
+    pg_link_close(link);
+    return idem_fail(err, IDEM_UNAVAILABLE, "PostgreSQL: %s", text);
+}
+
+enum idem_status
+pg_link_open(struct pg_link *link, struct idem_error *err)
+{
+    int64_t until_ns =
+        now_ns(link) + link->options->connect_timeout_ms * NS_PER_MS;
+    PostgresPollingStatusType step = PGRES_POLLING_WRITING;
+
+    pg_link_close(link);
+    link->conn = start(link->options);
+    if (!link->conn)
+        return fail_open(link, err, "out of memory");
+    while (PQstatus(link->conn) != CONNECTION_BAD &&
+           step != PGRES_POLLING_FAILED && step != PGRES_POLLING_OK) {
+        short events = step == PGRES_POLLING_READING ? POLLIN : POLLOUT;
+
+        if (!wait_socket(link, events, until_ns, link->options->stop_fd))
+            return fail_open(link, err, "no connection in time");
+        step = PQconnectPoll(link->conn);
+    }
+    if (step != PGRES_POLLING_OK)
+        return fail_open(link, err, PQerrorMessage(link->conn));
+    PQsetNoticeReceiver(link->conn, take_notice, link);
+    return IDEM_OK;
+}
+
+void
+pg_link_close(struct pg_link *link)
+{
+    if (link->conn)
+        PQfinish(link->conn);
+    link->conn = NULL;
+    link->broken = false;
+    link->doubtful_sync = false;
+}
+
+bool
+pg_link_is_up(const struct pg_link *link)
+{
+    return link->conn && !link->broken && PQstatus(link->conn) == CONNECTION_OK;
+}
+
+enum pg_end
+pg_link_wait(struct pg_link *link, int64_t until_ns, PGresult **result)
+{
+    PGconn *conn = link->conn;
+    int pending;
+
+    *result = NULL;
+    while ((pending = PQflush(conn)) > 0 || PQisBusy(conn)) {
+        short events = (short)(POLLIN | (pending > 0 ? POLLOUT : 0));
+
+        if (pending < 0)
+            break;
+        if (!wait_socket(link, events, until_ns, -1))
+            return PG_LATE;
+        if (!PQconsumeInput(conn))
+            break;
+    }
+    *result = PQgetResult(conn);
+    return PQstatus(conn) == CONNECTION_OK ? PG_OK : PG_LOST;
+}
+
+static bool
+send_query(PGconn *conn, const struct pg_query *query)
+{
+    static const struct pg_arguments none = {0};
+    const struct pg_arguments *with =
+        query->arguments ? query->arguments : &none;
+
+    if (query->name)
+        return PQsendQueryPrepared(conn, query->name, with->n, with->values,
+                                   with->sizes, with->formats, 1) == 1;
+    return PQsendQueryParams(conn, query->text, with->n, NULL, with->values,
+                             with->sizes, with->formats, 1) == 1;
+}
+
+static bool
+send_all(PGconn *conn, const struct pg_query *queries, unsigned n)
+{
+    PQsetnonblocking(conn, 1);
+    if (!PQenterPipelineMode(conn))
+        return false;
+    for (unsigned i = 0; i < n; i++)
+        if (!send_query(conn, &queries[i]))
+            return false;
+    return PQpipelineSync(conn) == 1;
+}
+
+/* Each statement gives its result, then NULL; the end is a SYNC. */
+static enum pg_end
+collect(struct pg_link *link, struct pg_query *queries, unsigned n,
+        int64_t until_ns)
+{
+    PGresult *result;
+    enum pg_end end = PG_OK;
+
+    for (unsigned i = 0; i < n && end == PG_OK; i++) {
+        end = pg_link_wait(link, until_ns, &queries[i].result);
+        if (end == PG_OK)
+            end = pg_link_wait(link, until_ns, &result);
+    }
+    if (end != PG_OK)
+        return end;
+    end = pg_link_wait(link, until_ns, &result);
+    if (end == PG_OK && PQresultStatus(result) != PGRES_PIPELINE_SYNC)
+        end = PG_LOST;
+    PQclear(result);
+    return end;
+}
+
+enum pg_end
+pg_link_run(struct pg_link *link, struct pg_query *queries, unsigned n,
+            int64_t until_ns)
+{
+    enum pg_end end = PG_LOST;
+
+    for (unsigned i = 0; i < n; i++)
+        queries[i].result = NULL;
+    if (pg_link_is_up(link) && send_all(link->conn, queries, n))
+        end = collect(link, queries, n, until_ns);
+    if (end == PG_OK && !PQexitPipelineMode(link->conn))
+        end = PG_LOST;
+    if (end != PG_OK)
+        pg_link_close(link);
+    return end;
+}
+
+void
+pg_queries_clear(struct pg_query *queries, unsigned n)
+{
+    for (unsigned i = 0; i < n; i++) {
+        PQclear(queries[i].result);
+        queries[i].result = NULL;
+    }
+}
+
+bool
+pg_query_ok(const struct pg_query *query)
+{
+    ExecStatusType status = PQresultStatus(query->result);
+
+    return status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK;
+}
+
+const char *
+pg_query_sqlstate(const struct pg_query *query)
+{
+    const char *state = NULL;
+
+    if (query->result && !pg_query_ok(query))
+        state = PQresultErrorField(query->result, PG_DIAG_SQLSTATE);
+    return state ? state : "";
+}
+
+long
+pg_query_rows(const struct pg_query *query)
+{
+    if (PQresultStatus(query->result) == PGRES_TUPLES_OK)
+        return PQntuples(query->result);
+    return strtol(PQcmdTuples(query->result), NULL, 10);
+}

@@ -1,0 +1,144 @@
+#include "store_postgres_operation.h"
+
+#include "fault.h"
+#include "store_postgres_error.h"
+
+#include <libpq-fe.h>
+
+/* What became of a key, and the end of one that never ran. An open transaction
+ * has no record yet; that it is under way shows by its lock. */
+
+/* In one transaction and two statements: the record is read after the lock was
+ * tried (semantics.md M5). */
+static enum pg_end
+try_and_find(struct pg_session *session, struct idem_ticket *ticket,
+             struct record *record, bool *locked, bool *found)
+{
+    struct pg_arguments lock = {0}, look;
+    struct pg_query queries[2];
+    struct row_key key;
+    int64_t owner;
+    enum pg_end end;
+
+    *found = false;
+    pg_row_key_of(&key, &ticket->id);
+    pg_arguments_int(&lock, pg_row_lock_of(&ticket->id));
+    pg_look_arguments(&look, &key, ticket);
+    queries[0] = pg_session_query(session, SQL_LOCK_SHARED, false, &lock);
+    queries[1] = pg_session_query(session, SQL_LOOK, key.opaque, &look);
+    end = pg_session_run(session, queries, 2);
+    if (end != PG_OK)
+        return end;
+    if (!pg_query_ok(&queries[0]) || !pg_query_ok(&queries[1])) {
+        ticket->verdict = IDEM_VERDICT_FAILED;
+        (void)pg_fail_result(&ticket->error, pg_query_ok(&queries[0])
+                                                 ? queries[1].result
+                                                 : queries[0].result);
+    } else if (!pg_record_read(record, &owner, ticket, &queries[1])) {
+        pg_ticket_fail(ticket, IDEM_RESOURCE_EXHAUSTED, "",
+                       "the recorded answer is over the call's memory");
+    } else {
+        *locked = pg_value_bool(queries[0].result, 0);
+        *found = true;
+    }
+    pg_queries_clear(queries, 2);
+    return PG_OK;
+}
+
+static bool
+is_open(const struct record *record)
+{
+    return record->state == RECORD_ABSENT || record->state == RECORD_RELEASED;
+}
+
+static void
+tell_running(struct idem_ticket *ticket)
+{
+    ticket->verdict = IDEM_VERDICT_RUNNING;
+    ticket->wait_ms = 0;
+}
+
+enum pg_end
+pg_look(struct pg_session *session, struct idem_ticket *ticket, bool again)
+{
+    struct record record;
+    bool locked, found;
+    enum pg_end end = try_and_find(session, ticket, &record, &locked, &found);
+
+    (void)again;
+    if (end != PG_OK || !found)
+        return end;
+    record_look(&record, ticket);
+    if (!locked && is_open(&record) &&
+        (ticket->verdict == IDEM_VERDICT_ABSENT ||
+         ticket->verdict == IDEM_VERDICT_EXPIRED))
+        tell_running(ticket);
+    return PG_OK;
+}
+
+/* No row under the key, or a released one. *done is false when that has changed
+ * meanwhile. A transaction that is open under the key at this moment finds this
+ * row when it ends, and rolls back. */
+static enum pg_end
+write_abandoned(struct pg_session *session, struct idem_ticket *ticket,
+                const struct record *record, bool *done)
+{
+    bool absent = record->state == RECORD_ABSENT;
+    struct idem_ticket unseen = *ticket;
+    struct pg_arguments arguments;
+    struct row_key key;
+    long changed;
+    enum pg_end end;
+
+    pg_row_key_of(&key, &ticket->id);
+    unseen.fingerprint.version = 0;
+    if (absent)
+        pg_identity_arguments(&arguments, &key, &unseen);
+    else
+        pg_fence_arguments(&arguments, &key, record->token);
+    end = pg_change(session, ticket, absent ? SQL_ABANDON : SQL_ABANDON_AGAIN,
+                    key.opaque, &arguments, &changed);
+    *done = changed != 0;
+    return end;
+}
+
+static enum pg_end
+abandon_once(struct pg_session *session, struct idem_ticket *ticket, bool *done)
+{
+    struct record record;
+    bool locked, found;
+    enum pg_end end = try_and_find(session, ticket, &record, &locked, &found);
+
+    *done = true;
+    if (end != PG_OK || !found)
+        return end;
+    if (!locked && is_open(&record)) {
+        tell_running(ticket);
+        return PG_OK;
+    }
+    switch (record_abandon(&record, ticket)) {
+    case RECORD_ABANDON:
+        return write_abandoned(session, ticket, &record, done);
+    case RECORD_HOLD:
+        return pg_hold(session, ticket, &record, done);
+    case RECORD_KEEP:
+    case RECORD_TAKE:
+        break;
+    }
+    return PG_OK;
+}
+
+enum pg_end
+pg_abandon(struct pg_session *session, struct idem_ticket *ticket, bool again)
+{
+    bool done = false;
+    enum pg_end end = PG_OK;
+
+    (void)again;
+    if (IDEM_FAULT("postgres.abandon.before"))
+        pg_session_close(session);
+    end = pg_note_window(session, ticket);
+    while (end == PG_OK && !done)
+        end = abandon_once(session, ticket, &done);
+    return end;
+}

@@ -1,0 +1,28 @@
+#ifndef STORE_POSTGRES_MAINTAIN_H
+#define STORE_POSTGRES_MAINTAIN_H
+
+#include "store_postgres_link.h"
+
+/* Upkeep, on a connection of its own. Blocks. One process at a time does it;
+ * the others find nothing to do. */
+
+/* Make the partitions of today and days_ahead, drop those whose windows are
+ * over, reap opaque keys in bounded batches. */
+enum idem_status pg_maintain(const struct pg_link_options *options,
+                             unsigned days_ahead, struct idem_error *err);
+
+/* Only the partitions. */
+enum idem_status pg_make_days(struct pg_link *link, unsigned days_ahead,
+                              struct idem_error *err);
+
+/* Run one text statement, a bounded time. */
+enum idem_status pg_do(struct pg_link *link, const char *sql,
+                       struct idem_error *err) IDEM_MUST_CHECK;
+
+/* As pg_do with numbers as $1 …; *number receives the first value of the first
+ * row, or how many rows were changed. */
+enum idem_status pg_ask(struct pg_link *link, const char *sql, int n,
+                        const int64_t *values, int64_t *number,
+                        struct idem_error *err) IDEM_MUST_CHECK;
+
+#endif

@@ -1,0 +1,145 @@
+#include "fault.h"
+#include "migration.h"
+#include "store_postgres.h"
+#include "store_postgres_error.h"
+#include "store_postgres_maintain.h"
+
+#include <inttypes.h>
+#include <libpq-fe.h>
+
+/* The numbered migrations, each in a transaction of its own under a lock, so
+ * that two may migrate at once. */
+
+#define MIGRATE_LOCK INT64_C(0x6964656d6d696772) /* "idemmigr" */
+#define DAYS_AHEAD 2
+#define SCRIPT_NS INT64_C(600000000000)
+
+static unsigned
+last_version(void)
+{
+    unsigned version = 0;
+
+    for (const struct migration *at = postgres_migrations; at->text; at++)
+        version = at->version;
+    return version;
+}
+
+static enum idem_status
+read_version(struct pg_link *link, int64_t *version, struct idem_error *err)
+{
+    int64_t there = 0;
+    enum idem_status status =
+        pg_ask(link, "SELECT (to_regclass('idem_meta') IS NOT NULL)::int", 0,
+               NULL, &there, err);
+
+    *version = 0;
+    if (status != IDEM_OK || there == 0)
+        return status;
+    return pg_ask(link, "SELECT version FROM idem_meta", 0, NULL, version, err);
+}
+
+/* Many statements at once, as only the simple protocol takes them. */
+static enum idem_status
+run_text(struct pg_link *link, const char *text, struct idem_error *err)
+{
+    const struct idem_clock *clock = link->options->clock;
+    int64_t until_ns = clock->monotonic_ns(clock) + SCRIPT_NS;
+    enum idem_status status = IDEM_OK;
+    PGresult *result = NULL;
+
+    if (!PQsendQuery(link->conn, text))
+        return pg_fail_result(err, NULL);
+    do {
+        PQclear(result);
+        if (pg_link_wait(link, until_ns, &result) != PG_OK)
+            status = pg_fail_result(err, result);
+        else if (result && PQresultStatus(result) == PGRES_FATAL_ERROR)
+            status = pg_fail_result(err, result);
+    } while (result && pg_link_is_up(link));
+    PQclear(result);
+    return status;
+}
+
+static enum idem_status
+apply(struct pg_link *link, const struct migration *migration, bool *applied,
+      struct idem_error *err)
+{
+    const int64_t lock = MIGRATE_LOCK, version = migration->version;
+    int64_t found;
+    enum idem_status status =
+        pg_ask(link, "SELECT pg_advisory_xact_lock($1)", 1, &lock, NULL, err);
+
+    *applied = false;
+    if (status == IDEM_OK)
+        status = read_version(link, &found, err);
+    if (status != IDEM_OK || found >= version)
+        return status;
+    status = run_text(link, migration->text, err);
+    (void)IDEM_FAULT("postgres.migrate.before");
+    *applied = true;
+    if (status != IDEM_OK)
+        return status;
+    return pg_ask(link, "UPDATE idem_meta SET version = $1::bigint", 1,
+                  &version, NULL, err);
+}
+
+static enum idem_status
+apply_alone(struct pg_link *link, const struct migration *migration,
+            unsigned *applied, struct idem_error *err)
+{
+    bool done = false;
+    enum idem_status status = pg_do(link, "BEGIN", err);
+
+    if (status == IDEM_OK)
+        status = apply(link, migration, &done, err);
+    if (status == IDEM_OK)
+        status = pg_do(link, "COMMIT", err);
+    else if (pg_link_is_up(link))
+        (void)!pg_do(link, "ROLLBACK", NULL);
+    if (status == IDEM_OK && done)
+        ++*applied;
+    return status;
+}
+
+static enum idem_status
+migrate(struct pg_link *link, unsigned *applied, struct idem_error *err)
+{
+    int64_t version;
+    enum idem_status status = read_version(link, &version, err);
+
+    if (status == IDEM_OK && version > last_version())
+        return idem_fail(err, IDEM_FAILED_PRECONDITION,
+                         "the database has schema %" PRId64
+                         ", this library knows %u: it is older than the "
+                         "database",
+                         version, last_version());
+    for (const struct migration *at = postgres_migrations;
+         status == IDEM_OK && at->text; at++)
+        status = apply_alone(link, at, applied, err);
+    if (status == IDEM_OK)
+        status = pg_make_days(link, DAYS_AHEAD, err);
+    return status;
+}
+
+enum idem_status
+idem_postgres_migrate(const char *conninfo, unsigned *applied,
+                      struct idem_error *err)
+{
+    const struct pg_link_options options = {
+        .conninfo = conninfo,
+        .clock = idem_clock_system(),
+        .connect_timeout_ms = 10000,
+        .silence_ms = 60000,
+        .stop_fd = -1,
+    };
+    struct pg_link link = {.options = &options};
+    unsigned count = 0;
+    enum idem_status status = pg_link_open(&link, err);
+
+    if (status == IDEM_OK)
+        status = migrate(&link, &count, err);
+    pg_link_close(&link);
+    if (status == IDEM_OK && applied)
+        *applied = count;
+    return status;
+}

@@ -1,0 +1,144 @@
+#include "store_postgres_keeper.h"
+#include "store_postgres_session.h"
+
+#include <idem/reason.h>
+
+#include <libpq-fe.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+
+#define CONNECTIONS 8
+#define FIRST_LOOK_MS 1000 /* open waits for no longer than this */
+
+static int64_t
+or_default(int64_t value, int64_t otherwise)
+{
+    return value ? value : otherwise;
+}
+
+static void
+take_options(struct pg_store *postgres,
+             const struct idem_postgres_options *options)
+{
+    postgres->clock = options->clock ? options->clock : idem_clock_system();
+    postgres->statement_ms = or_default(options->statement_timeout_ms, 10000);
+    postgres->idle_ms = or_default(options->idle_in_transaction_ms, 10000);
+    postgres->maintain_every_ms = or_default(options->maintain_every_ms, 60000);
+    postgres->days_ahead = options->days_ahead ? options->days_ahead : 2;
+    postgres->n_sessions =
+        options->connections ? options->connections : CONNECTIONS;
+    postgres->link_options = (struct pg_link_options){
+        .conninfo = postgres->conninfo,
+        .clock = postgres->clock,
+        .connect_timeout_ms = or_default(options->connect_timeout_ms, 5000),
+        .silence_ms = postgres->statement_ms,
+        .stop_fd = postgres->stop_fd,
+    };
+}
+
+static struct pg_store *
+pg_store_new(const struct idem_postgres_options *options)
+{
+    struct pg_store *postgres = calloc(1, sizeof(*postgres));
+
+    if (!postgres)
+        return NULL;
+    postgres->base.ops = &pg_store_ops;
+    postgres->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    postgres->conninfo = strdup(options->conninfo ? options->conninfo : "");
+    pthread_mutex_init(&postgres->lock, NULL);
+    pthread_cond_init(&postgres->keeper_wake, NULL);
+    pthread_cond_init(&postgres->janitor_wake, NULL);
+    pg_windows_init(&postgres->windows);
+    pg_queue_init(&postgres->queue);
+    postgres->keeper_until_ns = INT64_MAX;
+    take_options(postgres, options);
+    (void)idem_fail_reason(&postgres->away, IDEM_UNAVAILABLE, IDEM_STORE_AWAY,
+                           "PostgreSQL: not connected yet");
+    postgres->sessions =
+        calloc(postgres->n_sessions, sizeof(struct pg_session));
+    if (!postgres->sessions)
+        postgres->n_sessions = 0;
+    for (unsigned i = 0; i < postgres->n_sessions; i++) {
+        postgres->sessions[i].postgres = postgres;
+        postgres->sessions[i].link.options = &postgres->link_options;
+        pthread_cond_init(&postgres->sessions[i].wake, NULL);
+    }
+    return postgres;
+}
+
+static enum idem_status
+check_conninfo(const char *conninfo, struct idem_error *err)
+{
+    char *why = NULL;
+    PQconninfoOption *parsed =
+        conninfo ? PQconninfoParse(conninfo, &why) : NULL;
+    enum idem_status status = IDEM_OK;
+
+    if (conninfo && !parsed) {
+        if (why)
+            why[strcspn(why, "\n")] = '\0';
+        status = idem_fail(err, IDEM_INVALID_ARGUMENT, "conninfo: %s",
+                           why ? why : "out of memory");
+    }
+    PQfreemem(why);
+    PQconninfoFree(parsed);
+    return status;
+}
+
+/* When the database is there now, it must be one that we know. */
+static enum idem_status
+look_once(struct pg_store *postgres, struct idem_error *err)
+{
+    int64_t timeout_ms = postgres->link_options.connect_timeout_ms;
+    enum idem_status status;
+
+    if (timeout_ms > FIRST_LOOK_MS)
+        postgres->link_options.connect_timeout_ms = FIRST_LOOK_MS;
+    status = pg_session_open(&postgres->sessions[0], err);
+    postgres->link_options.connect_timeout_ms = timeout_ms;
+    return status == IDEM_FAILED_PRECONDITION ? status : IDEM_OK;
+}
+
+static enum idem_status
+start(struct pg_store *postgres, struct idem_error *err)
+{
+    enum idem_status status = IDEM_OK;
+
+    if (!postgres->sessions || !postgres->conninfo || postgres->stop_fd < 0)
+        return idem_fail(err, IDEM_RESOURCE_EXHAUSTED, "out of memory");
+    status = look_once(postgres, err);
+    while (status == IDEM_OK && postgres->n_started < postgres->n_sessions) {
+        status = pg_session_start(&postgres->sessions[postgres->n_started],
+                                  postgres, err);
+        if (status == IDEM_OK)
+            postgres->n_started++;
+    }
+    return status == IDEM_OK ? pg_keeper_start(postgres, err) : status;
+}
+
+enum idem_status
+idem_postgres_open(struct idem_store **store,
+                   const struct idem_postgres_options *options,
+                   struct idem_error *err)
+{
+    static const struct idem_postgres_options defaults = {0};
+    struct pg_store *postgres;
+    enum idem_status status;
+
+    if (!options)
+        options = &defaults;
+    status = check_conninfo(options->conninfo, err);
+    if (status != IDEM_OK)
+        return status;
+    postgres = pg_store_new(options);
+    if (!postgres)
+        return idem_fail(err, IDEM_RESOURCE_EXHAUSTED, "out of memory");
+    status = start(postgres, err);
+    if (status != IDEM_OK)
+        idem_store_free(&postgres->base);
+    else
+        *store = &postgres->base;
+    return status;
+}

@@ -1,0 +1,50 @@
+#ifndef STORE_POSTGRES_OPERATION_H
+#define STORE_POSTGRES_OPERATION_H
+
+#include "store_postgres_record.h"
+
+/* What a session does with a ticket. PG_OK: the verdict is filled. Otherwise
+ * the connection is lost and nothing is said: the session connects and asks the
+ * same once more with again set, under the same owner, so that it knows its own
+ * doing (semantics.md 4.3, last row). */
+typedef enum pg_end pg_operation_fn(struct pg_session *session,
+                                    struct idem_ticket *ticket, bool again);
+
+pg_operation_fn pg_leased_claim, pg_leased_complete, pg_leased_release,
+    pg_leased_doubt, pg_leased_renew;
+pg_operation_fn pg_look, pg_abandon;
+
+/* MINE leaves the session pinned, with the transaction open. */
+pg_operation_fn pg_transaction_claim, pg_read_begin;
+
+/* These end a pinned transaction and always fill the verdict. */
+void pg_transaction_complete(struct pg_session *session,
+                             struct idem_ticket *ticket);
+void pg_transaction_release(struct pg_session *session,
+                            struct idem_ticket *ticket);
+void pg_read_end(struct pg_session *session);
+
+/* Steps that several share. */
+
+/* Tell the database the key's window before its record is written. */
+enum pg_end pg_note_window(struct pg_session *session,
+                           const struct idem_ticket *ticket);
+
+/* Read the key's record. A full arena fails the ticket: *found is false. */
+enum pg_end pg_find(struct pg_session *session, struct idem_ticket *ticket,
+                    struct record *record, int64_t *owner, bool *found);
+
+/* Run one prepared statement; *changed receives its rows. An error of the
+ * statement fails the ticket, and *changed is -1. */
+enum pg_end pg_change(struct pg_session *session, struct idem_ticket *ticket,
+                      enum statement statement, bool opaque,
+                      const struct pg_arguments *arguments, long *changed);
+
+/* Make a lapsed record DOUBT; *held is false when it has changed meanwhile. */
+enum pg_end pg_hold(struct pg_session *session, struct idem_ticket *ticket,
+                    const struct record *record, bool *held);
+
+/* Point the session's transaction at a ticket; the session is pinned. */
+void pg_tx_begin(struct pg_session *session, struct idem_ticket *ticket);
+
+#endif

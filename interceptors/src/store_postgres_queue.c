@@ -1,0 +1,59 @@
+#include "store_postgres_queue.h"
+
+void
+pg_queue_init(struct pg_queue *queue)
+{
+    queue->head = NULL;
+    queue->tail = &queue->head;
+}
+
+void
+pg_queue_push(struct pg_queue *queue, struct idem_ticket *ticket)
+{
+    ticket->next = NULL;
+    *queue->tail = ticket;
+    queue->tail = &ticket->next;
+}
+
+bool
+pg_ticket_pins(const struct idem_ticket *ticket)
+{
+    return ticket->op == OPERATION_READ ||
+           (ticket->op == OPERATION_CLAIM &&
+            ticket->mode == IDEM_MODE_TRANSACTION);
+}
+
+static struct idem_ticket *
+unlink_at(struct pg_queue *queue, struct idem_ticket **link)
+{
+    struct idem_ticket *ticket = *link;
+
+    *link = ticket->next;
+    if (!ticket->next)
+        queue->tail = link;
+    ticket->next = NULL;
+    return ticket;
+}
+
+struct idem_ticket *
+pg_queue_take(struct pg_queue *queue, bool short_only)
+{
+    for (struct idem_ticket **link = &queue->head; *link; link = &(*link)->next)
+        if (!short_only || !pg_ticket_pins(*link))
+            return unlink_at(queue, link);
+    return NULL;
+}
+
+struct idem_ticket *
+pg_queue_take_late(struct pg_queue *queue, int64_t now_ns, int64_t *next_ns)
+{
+    *next_ns = INT64_MAX;
+    for (struct idem_ticket **link = &queue->head; *link;
+         link = &(*link)->next) {
+        if ((*link)->deadline_ns <= now_ns)
+            return unlink_at(queue, link);
+        if ((*link)->deadline_ns < *next_ns)
+            *next_ns = (*link)->deadline_ns;
+    }
+    return NULL;
+}

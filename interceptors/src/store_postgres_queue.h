@@ -1,0 +1,39 @@
+#ifndef STORE_POSTGRES_QUEUE_H
+#define STORE_POSTGRES_QUEUE_H
+
+#include <idem/store.h>
+
+/* Tickets that wait for a connection, first come first served. The owner's lock
+ * guards it. */
+
+enum operation {
+    OPERATION_CLAIM,
+    OPERATION_COMPLETE,
+    OPERATION_RELEASE,
+    OPERATION_DOUBT,
+    OPERATION_RENEW,
+    OPERATION_LOOK,
+    OPERATION_ABANDON,
+    OPERATION_READ,
+    OPERATIONS,
+};
+
+struct pg_queue {
+    struct idem_ticket *head, **tail;
+};
+
+void pg_queue_init(struct pg_queue *queue);
+void pg_queue_push(struct pg_queue *queue, struct idem_ticket *ticket);
+
+/* Does it keep its connection beyond the operation? */
+bool pg_ticket_pins(const struct idem_ticket *ticket);
+
+/* The first one; short_only: that does not pin. NULL: none. */
+struct idem_ticket *pg_queue_take(struct pg_queue *queue, bool short_only);
+
+/* The first one whose deadline is not after now. NULL: none; then *next_ns is
+ * the earliest deadline of all. */
+struct idem_ticket *pg_queue_take_late(struct pg_queue *queue, int64_t now_ns,
+                                       int64_t *next_ns);
+
+#endif

@@ -1,0 +1,45 @@
+#ifndef STORE_POSTGRES_RECORD_H
+#define STORE_POSTGRES_RECORD_H
+
+#include "record.h"
+#include "store_postgres_session.h"
+
+/* A ticket as parameters, and a row as a record. */
+
+struct row_key {
+    uint8_t bytes[16];
+    bool opaque;
+    int64_t day; /* of the minting, since 1970 UTC; 0 for an opaque key */
+};
+
+void pg_row_key_of(struct row_key *key, const struct idem_record_id *id);
+
+/* The number of the key's advisory lock. */
+int64_t pg_row_lock_of(const struct idem_record_id *id);
+
+/* $1 to $8 of a statement that inserts: the identity, the fingerprint (NULL
+ * without one), the window. */
+void pg_identity_arguments(struct pg_arguments *arguments,
+                           const struct row_key *key,
+                           const struct idem_ticket *ticket);
+
+/* $1 to $6 of SQL_LOOK. */
+void pg_look_arguments(struct pg_arguments *arguments,
+                       const struct row_key *key,
+                       const struct idem_ticket *ticket);
+
+/* Five more: status, message, reason, reply, trailers. */
+void pg_answer_arguments(struct pg_arguments *arguments,
+                         const struct idem_answer *answer);
+
+/* $1 key, $2 token. */
+void pg_fence_arguments(struct pg_arguments *arguments,
+                        const struct row_key *key, int64_t token);
+
+/* Read SQL_LOOK's row into *record and *owner; bytes are copied into the
+ * ticket's arena. False: the arena is full. */
+bool pg_record_read(struct record *record, int64_t *owner,
+                    const struct idem_ticket *ticket,
+                    const struct pg_query *query) IDEM_MUST_CHECK;
+
+#endif

@@ -1,0 +1,33 @@
+#ifndef STORE_POSTGRES_SESSION_H
+#define STORE_POSTGRES_SESSION_H
+
+#include "store_postgres.h"
+
+/* A thread with a connection that serves the store's tickets. */
+
+/* INTERNAL: no thread. */
+enum idem_status pg_session_start(struct pg_session *session,
+                                  struct pg_store *postgres,
+                                  struct idem_error *err) IDEM_MUST_CHECK;
+
+/* After postgres->stopping is set and stop_fd is readable. */
+void pg_session_join(struct pg_session *session);
+
+/* Connect, look at what is there, prepare. FAILED_PRECONDITION: another
+ * schema. */
+enum idem_status pg_session_open(struct pg_session *session,
+                                 struct idem_error *err) IDEM_MUST_CHECK;
+void pg_session_close(struct pg_session *session);
+
+/* Run statements until session->until_ns; forgets the session's place among
+ * those that are up when the connection is lost. */
+enum pg_end pg_session_run(struct pg_session *session, struct pg_query *queries,
+                           unsigned n) IDEM_MUST_CHECK;
+
+/* One statement that was prepared. */
+struct pg_query pg_session_query(const struct pg_session *session,
+                                 enum statement statement, bool opaque,
+                                 const struct pg_arguments *arguments);
+struct pg_query pg_text_query(const char *text);
+
+#endif

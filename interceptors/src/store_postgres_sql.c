@@ -1,0 +1,238 @@
+#include "store_postgres_sql.h"
+
+#include "store_postgres_error.h"
+
+#include <idem/digest.h>
+
+#include <inttypes.h>
+#include <libpq-fe.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* @record, @day: the tables with their schema. @columns, @values, @dropped:
+ * what opaque keys have beyond the others. */
+
+#define MS(time) "floor(extract(epoch FROM " time ") * 1000)::bigint"
+
+/* The record of a claim is $1 key, $2 tenant, $3 scope, $4 text, $5 raw, $6
+ * canonical, $7 version, $8 window or end of the window in ms. */
+#define IDENTITY "key, tenant, scope, key_text, raw, canonical, version"
+#define IDENTITY_VALUES                                                        \
+    "$1::uuid, $2::bytea, $3::text, $4::text, $5::bytea, $6::bytea, "          \
+    "$7::bigint"
+#define ANSWER "state = 'DONE', lease_until = NULL, done_at = clock_timestamp()"
+
+static const char *const templates[SQL_STATEMENTS] = {
+    [SQL_LOCK] = "SELECT pg_try_advisory_xact_lock($1), "
+                 "set_config('statement_timeout', $2::bigint::text, true), "
+                 "set_config('lock_timeout', $2::bigint::text, true), "
+                 "set_config('idle_in_transaction_session_timeout', "
+                 "$3::bigint::text, true)",
+    [SQL_LOCK_SHARED] = "SELECT pg_try_advisory_xact_lock_shared($1)",
+    [SQL_NOTE_WINDOW] =
+        "WITH noted AS (UPDATE @day SET max_window_ms = $2::bigint "
+        "WHERE day = $1::bigint AND max_window_ms < $2::bigint RETURNING day) "
+        "SELECT day FROM @day WHERE day = $1::bigint AND open",
+    [SQL_LOOK] =
+        "SELECT r.state, r.tenant = $2::bytea AND r.scope = $3::text AND "
+        "r.key_text = $4::text, r.raw, r.canonical, r.version, r.token, "
+        "r.executions, r.owner, ceil(extract(epoch FROM "
+        "r.lease_until - clock_timestamp()) * 1000)::bigint, @late, @dropped, "
+        "r.status, r.message, r.reason, r.reply, r.trailers, " MS(
+            "r.first_at") " FROM (SELECT $5::bigint AS ends) AS one "
+                          "LEFT JOIN @record AS r ON r.key = $1::uuid",
+    [SQL_CLAIM] = "INSERT INTO @record (" IDENTITY ", state, token, "
+                  "executions, owner, lease_until @columns) "
+                  "SELECT " IDENTITY_VALUES ", 'RUNNING', 1, 1, $9::bigint, "
+                  "clock_timestamp() + $10::bigint * interval '1 ms' @values "
+                  "WHERE @begins ON CONFLICT (key) DO NOTHING",
+    [SQL_TAKE] =
+        "UPDATE @record SET state = 'RUNNING', token = token + 1, "
+        "executions = executions + 1, owner = $3::bigint, "
+        "lease_until = clock_timestamp() + $4::bigint * interval '1 ms' "
+        "WHERE key = $1::uuid AND token = $2::bigint AND (state = 'RELEASED' "
+        "OR state = 'RUNNING' AND lease_until <= clock_timestamp()) "
+        "RETURNING token, executions",
+    [SQL_HOLD] = "UPDATE @record SET state = 'DOUBT', lease_until = NULL "
+                 "WHERE key = $1::uuid AND token = $2::bigint AND "
+                 "state = 'RUNNING' AND lease_until <= clock_timestamp()",
+    [SQL_COMPLETE] =
+        "UPDATE @record SET " ANSWER ", status = $3::bigint, "
+        "message = $4::bytea, reason = $5::bytea, reply = $6::bytea, "
+        "trailers = $7::bytea WHERE key = $1::uuid AND token = $2::bigint "
+        "AND state IN ('RUNNING', 'DOUBT') RETURNING " MS("first_at"),
+    [SQL_RECORD] =
+        "INSERT INTO @record (" IDENTITY ", state, token, executions, done_at, "
+        "status, message, reason, reply, trailers @columns) "
+        "SELECT " IDENTITY_VALUES ", 'DONE', 1, 1, clock_timestamp(), "
+        "$9::bigint, $10::bytea, $11::bytea, $12::bytea, $13::bytea @values "
+        "WHERE $8::bigint IS NOT NULL RETURNING " MS("first_at"),
+    [SQL_RELEASE] = "UPDATE @record SET state = 'RELEASED', lease_until = NULL "
+                    "WHERE key = $1::uuid AND token = $2::bigint AND "
+                    "state IN ('RUNNING', 'DOUBT')",
+    [SQL_DOUBT] = "UPDATE @record SET state = 'DOUBT', lease_until = NULL "
+                  "WHERE key = $1::uuid AND token = $2::bigint AND "
+                  "state IN ('RUNNING', 'DOUBT')",
+    [SQL_DOUBT_UNSEEN] =
+        "INSERT INTO @record AS r (" IDENTITY ", state, token, executions "
+        "@columns) SELECT " IDENTITY_VALUES ", 'DOUBT', 1, 1 @values "
+        "WHERE $8::bigint IS NOT NULL ON CONFLICT (key) DO UPDATE "
+        "SET state = 'DOUBT', lease_until = NULL "
+        "WHERE r.state IN ('RUNNING', 'RELEASED')",
+    [SQL_RENEW] = "UPDATE @record SET lease_until = clock_timestamp() + "
+                  "$3::bigint * interval '1 ms' WHERE key = $1::uuid AND "
+                  "token = $2::bigint AND state = 'RUNNING'",
+    [SQL_ABANDON] =
+        "INSERT INTO @record (key, tenant, scope, key_text, state, token, "
+        "executions, done_at @columns) SELECT $1::uuid, $2::bytea, $3::text, "
+        "$4::text, 'ABANDONED', 1, 0, clock_timestamp() @values "
+        "WHERE @begins AND $5::bytea IS NULL AND $6::bytea IS NULL AND "
+        "$7::bigint IS NULL ON CONFLICT (key) DO NOTHING",
+    [SQL_ABANDON_AGAIN] =
+        "UPDATE @record SET state = 'ABANDONED', token = token + 1, "
+        "done_at = clock_timestamp() WHERE key = $1::uuid AND "
+        "token = $2::bigint AND state = 'RELEASED'",
+};
+
+static const struct {
+    const char *mark, *minted, *opaque;
+} marks[] = {
+    {"@record", "%s.idem_record", "%s.idem_record_opaque"},
+    {"@day", "%s.idem_day", "%s.idem_day"},
+    {"@columns", "", ", reap_at, gone_at"},
+    {"@values", "",
+     ", clock_timestamp() + $8::bigint * interval '1 ms', "
+     "clock_timestamp() + $8::bigint * interval '1 ms' + interval '400 days'"},
+    {"@begins", "$8::bigint > " MS("clock_timestamp()"),
+     "$8::bigint IS NOT NULL"},
+    {"@late",
+     "one.ends <= " MS("clock_timestamp()") " OR NOT EXISTS (SELECT FROM "
+                                            "%s.idem_day AS d WHERE d.day = "
+                                            "$6::bigint AND d.open)",
+     "one.ends < $6::bigint"},
+    {"@dropped", "false", "r.reap_at = r.gone_at"},
+};
+
+static const char *
+meaning_of(const char *at, bool opaque, size_t *length)
+{
+    for (size_t i = 0; i < sizeof(marks) / sizeof(marks[0]); i++) {
+        *length = strlen(marks[i].mark);
+        if (strncmp(at, marks[i].mark, *length) == 0)
+            return opaque ? marks[i].opaque : marks[i].minted;
+    }
+    IDEM_ASSERT(!"a mark without a meaning");
+    return "";
+}
+
+/* "%s" in a meaning stands for the schema. */
+static void
+put_meaning(FILE *out, const char *meaning, const char *schema)
+{
+    const char *hole = strstr(meaning, "%s");
+
+    if (!hole) {
+        fputs(meaning, out);
+        return;
+    }
+    fwrite(meaning, 1, (size_t)(hole - meaning), out);
+    fputs(schema, out);
+    fputs(hole + 2, out);
+}
+
+static char *
+expand(const char *template, const char *schema, bool opaque)
+{
+    char *text = NULL;
+    size_t size, length;
+    FILE *out = open_memstream(&text, &size);
+
+    if (!out)
+        return NULL;
+    for (const char *at = template; *at;) {
+        size_t plain = strcspn(at, "@");
+
+        fwrite(at, 1, plain, out);
+        at += plain;
+        if (*at) {
+            put_meaning(out, meaning_of(at, opaque, &length), schema);
+            at += length;
+        }
+    }
+    fclose(out);
+    return text;
+}
+
+static char *
+name_of(const char *text)
+{
+    char *name = NULL;
+    uint32_t sum = text ? idem_crc32c(idem_bytes_of(text)) : 0;
+
+    return asprintf(&name, "idem_%08" PRIx32, sum) < 0 ? NULL : name;
+}
+
+bool
+pg_statements_init(struct statements *statements, const char *schema)
+{
+    bool ok = true;
+
+    for (unsigned i = 0; i < SQL_STATEMENTS; i++) {
+        for (int opaque = 0; opaque <= (i >= SQL_OPAQUE ? 1 : 0); opaque++) {
+            char *text = expand(templates[i], schema, opaque);
+
+            statements->texts[i][opaque] = text;
+            statements->names[i][opaque] = name_of(text);
+            ok = ok && text && statements->names[i][opaque];
+        }
+    }
+    return ok;
+}
+
+void
+pg_statements_fini(struct statements *statements)
+{
+    for (unsigned i = 0; i < SQL_STATEMENTS; i++) {
+        for (int opaque = 0; opaque < 2; opaque++) {
+            free(statements->texts[i][opaque]);
+            free(statements->names[i][opaque]);
+        }
+    }
+    memset(statements, 0, sizeof(*statements));
+}
+
+/* One round trip for each, once a connection. */
+static enum pg_end
+prepare(struct pg_link *link, const char *name, const char *text,
+        int64_t until_ns, struct idem_error *err)
+{
+    PGresult *result = NULL, *rest = NULL;
+    enum pg_end end = PG_LOST;
+
+    if (PQsendPrepare(link->conn, name, text, 0, NULL))
+        end = pg_link_wait(link, until_ns, &result);
+    if (end == PG_OK)
+        end = pg_link_wait(link, until_ns, &rest);
+    if (end == PG_OK && PQresultStatus(result) != PGRES_COMMAND_OK)
+        end = PG_LOST;
+    if (end != PG_OK)
+        (void)pg_fail_result(err, result);
+    PQclear(result);
+    PQclear(rest);
+    return end;
+}
+
+enum pg_end
+pg_statements_prepare(const struct statements *statements, struct pg_link *link,
+                      int64_t until_ns, struct idem_error *err)
+{
+    enum pg_end end = PG_OK;
+
+    for (unsigned i = 0; i < SQL_STATEMENTS && end == PG_OK; i++)
+        for (int opaque = 0; opaque < 2 && end == PG_OK; opaque++)
+            if (statements->texts[i][opaque])
+                end = prepare(link, statements->names[i][opaque],
+                              statements->texts[i][opaque], until_ns, err);
+    return end;
+}

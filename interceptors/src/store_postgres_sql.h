@@ -1,0 +1,45 @@
+#ifndef STORE_POSTGRES_SQL_H
+#define STORE_POSTGRES_SQL_H
+
+#include "store_postgres_link.h"
+
+/* The statements of the store, prepared on every connection. Tables are named
+ * with their schema, so that a handler's search_path does not mislead them; a
+ * statement's name is a checksum of its text, so that two versions of this
+ * library behind one pooler do not run each other's (case B079). */
+
+enum statement {
+    SQL_LOCK,        /* $1 lock, $2 statement, $3 idle in transaction, ms */
+    SQL_LOCK_SHARED, /* $1 lock */
+    SQL_NOTE_WINDOW, /* $1 day, $2 window ms: the day's, 0 rows: no day */
+    SQL_OPAQUE,      /* those below have a twin for opaque keys */
+    SQL_LOOK = SQL_OPAQUE, /* record.c reads it */
+    SQL_CLAIM,             /* insert as RUNNING */
+    SQL_TAKE,              /* RELEASED or lapsed: token, executions */
+    SQL_HOLD,              /* a lapsed one becomes DOUBT */
+    SQL_COMPLETE,          /* by the token's owner: first_at */
+    SQL_RECORD,            /* insert as DONE: first_at */
+    SQL_RELEASE,
+    SQL_DOUBT,
+    SQL_DOUBT_UNSEEN, /* insert or make DOUBT, whatever is there but DONE */
+    SQL_RENEW,
+    SQL_ABANDON,       /* insert as ABANDONED */
+    SQL_ABANDON_AGAIN, /* a released one */
+    SQL_STATEMENTS,
+};
+
+struct statements {
+    char *names[SQL_STATEMENTS][2]; /* by opaque */
+    char *texts[SQL_STATEMENTS][2];
+};
+
+/* False: out of memory. */
+bool pg_statements_init(struct statements *statements, const char *schema)
+    IDEM_MUST_CHECK;
+void pg_statements_fini(struct statements *statements);
+
+enum pg_end pg_statements_prepare(const struct statements *statements,
+                                  struct pg_link *link, int64_t until_ns,
+                                  struct idem_error *err) IDEM_MUST_CHECK;
+
+#endif
