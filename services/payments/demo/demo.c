@@ -2,6 +2,7 @@
  * every unit of money at the end. */
 #include <signal.h>
 #include <stdio.h>
+#include <unistd.h>
 
 #include "client.h"
 #include "report.h"
@@ -9,7 +10,21 @@
 #define CLIENTS_MAX 64
 #define TICK_MS 100
 
-enum { EVERYTHING_ONCE = 0, SOMETHING_WRONG = 1, NO_DEMO = 2 };
+enum {
+    EVERYTHING_ONCE = 0,
+    SOMETHING_WRONG = 1,
+    NO_DEMO = 2,
+    INTERRUPTED = 128 + SIGINT,
+};
+
+static volatile sig_atomic_t interrupted;
+
+static void
+interrupt(int number)
+{
+    (void)number;
+    interrupted = 1;
+}
 
 /* All that a run is made of. */
 struct demo {
@@ -53,6 +68,14 @@ start_clients(struct demo *demo)
     return true;
 }
 
+/* Clear the stage under the clients' feet. */
+static void
+leave(struct demo *demo)
+{
+    stage_close(&demo->stage, demo->options.keep);
+    _exit(INTERRUPTED);
+}
+
 /* Make trouble until the clients are done. */
 static bool
 watch(struct demo *demo)
@@ -62,6 +85,8 @@ watch(struct demo *demo)
 
     do {
         counts = tally_wait(&demo->tally, TICK_MS);
+        if (interrupted)
+            leave(demo);
         report_progress(&counts, &demo->trouble);
         stands = stands && trouble_make(&demo->trouble, counts.settled);
     } while (counts.finished < demo->n_clients);
@@ -71,8 +96,12 @@ watch(struct demo *demo)
 static bool
 play(struct demo *demo)
 {
-    bool complete = start_clients(demo);
-    bool stands = watch(demo);
+    bool complete, stands;
+
+    signal(SIGINT, interrupt);
+    signal(SIGTERM, interrupt);
+    complete = start_clients(demo);
+    stands = watch(demo);
 
     for (unsigned i = 0; i < demo->n_clients; i++)
         client_join(&demo->clients[i]);
