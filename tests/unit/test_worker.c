@@ -62,10 +62,10 @@ await(struct world *w, const unsigned *count, unsigned at_least)
 }
 
 static void
-open_gate(struct world *w)
+set_gate(struct world *w, bool open)
 {
     pthread_mutex_lock(&w->lock);
-    w->open = true;
+    w->open = open;
     pthread_cond_broadcast(&w->changed);
     pthread_mutex_unlock(&w->lock);
 }
@@ -105,7 +105,7 @@ one_worker_runs_jobs_in_their_order(void **state)
         tasks[i] = task_of(&w, i, i == 0);
         assert_true(workers_push(w.pool, &tasks[i].job));
     }
-    open_gate(&w);
+    set_gate(&w, true);
     await(&w, &w.done, 20);
     for (unsigned i = 0; i < 20; i++)
         assert_int_equal(w.order[i], i);
@@ -127,8 +127,8 @@ a_job_behind_a_handler_that_blocks_gets_another_worker(void **state)
     }
     assert_true(workers_push(w.pool, &free_task.job));
     await(&w, &w.done, 1);
-    assert_int_equal(w.begun, 4);
-    open_gate(&w);
+    await(&w, &w.begun, 4);
+    set_gate(&w, true);
     await(&w, &w.done, 4);
     end(&w);
 }
@@ -147,12 +147,12 @@ after_a_long_rest_a_stuck_job_is_still_found(void **state)
     for (unsigned round = 0; round < 3; round++) {
         while (!workers_rest(w.pool))
             sched_yield();
-        w.open = false;
+        set_gate(&w, false);
         assert_true(workers_push(w.pool, &stuck.job));
         await(&w, &w.begun, 2 + 2 * round);
         assert_true(workers_push(w.pool, &second.job));
         await(&w, &w.begun, 3 + 2 * round);
-        open_gate(&w);
+        set_gate(&w, true);
         await(&w, &w.done, 3 + 2 * round);
     }
     end(&w);
@@ -173,7 +173,7 @@ a_full_queue_refuses(void **state)
         tasks[i] = task_of(&w, i + 1, false);
         assert_true(workers_push(w.pool, &tasks[i].job) == (i < 2));
     }
-    open_gate(&w);
+    set_gate(&w, true);
     await(&w, &w.done, 3);
     end(&w);
 }
@@ -198,7 +198,7 @@ a_job_is_withdrawn_until_it_is_begun(void **state)
     assert_false(workers_withdraw(w.pool, &a.job));
     assert_false(workers_withdraw(w.pool, &running.job));
     assert_true(workers_push(w.pool, &b.job));
-    open_gate(&w);
+    set_gate(&w, true);
     await(&w, &w.done, 2);
     assert_int_equal(w.order[1], 2);
     end(&w);
