@@ -2,14 +2,15 @@
 
 #include <idem/reason.h>
 
-#include <inttypes.h>
 #include <stdio.h>
+#include <time.h>
 
 /* When nobody knows how long the first call takes: come back soon, for it most
  * often is done by then. */
 #define BUSY_RETRY_MS 100
 
 #define HEX_PREFIX 8 /* bytes of a fingerprint that a message shows */
+#define UTC_MAX 40
 
 /* What a verdict is to the caller. effect NOT_SENT: what the passage knows. */
 struct refusal {
@@ -46,19 +47,34 @@ hex_prefix(char hex[2 * HEX_PREFIX + 1], const struct idem_fingerprint *of)
         snprintf(hex + (size_t)2 * i, 3, "%02x", of->raw[i]);
 }
 
+/* "2026-11-29T21:51:03.564Z" */
+static void
+write_utc(char text[UTC_MAX], int64_t wall_ms)
+{
+    time_t seconds = (time_t)(wall_ms / 1000);
+    struct tm utc = {0};
+    size_t size;
+
+    gmtime_r(&seconds, &utc);
+    size = strftime(text, UTC_MAX, "%Y-%m-%dT%H:%M:%S", &utc);
+    snprintf(text + size, UTC_MAX - size, ".%03dZ", (int)(wall_ms % 1000));
+}
+
 static void
 refuse_reused(struct passage *passage)
 {
     const struct idem_ticket *ticket = &passage->ticket;
     char mine[2 * HEX_PREFIX + 1], first[2 * HEX_PREFIX + 1];
+    char when[UTC_MAX];
 
     hex_prefix(mine, &ticket->fingerprint);
     hex_prefix(first, &ticket->recorded);
+    write_utc(when, ticket->first_at_ms);
     idem_call_fail(passage->call, IDEM_INVALID_ARGUMENT, IDEM_EFFECT_REFUSED,
                    IDEM_KEY_REUSED,
-                   "the key was first used at %" PRId64
-                   " ms for request %s; this one is %s",
-                   ticket->first_at_ms, first, mine);
+                   "the key was first used at %s for request %s; this one is "
+                   "%s",
+                   when, first, mine);
     once_count(passage->once, ONCE_REFUSED);
 }
 
