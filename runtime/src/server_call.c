@@ -224,11 +224,12 @@ fill(struct server_call *call, const struct frame *frame,
     base->attempt = open->attempt ? open->attempt : 1;
     base->deadline_ns = deadline_ns(base->clock, open);
     context_init(&call->context, base, entry->user);
-    base->key = (struct idem_bytes){idem_arena_copy(base->arena, open->key),
-                                    open->key.size};
+    base->key.size = open->key.size;
+    if (open->key.size > 0) /* empty on the wire is none */
+        base->key.data = idem_arena_copy(base->arena, open->key);
     base->request = (struct idem_bytes){
         idem_arena_copy(base->arena, frame->payload), frame->payload.size};
-    if (!base->key.data || !base->request.data)
+    if ((base->key.size > 0 && !base->key.data) || !base->request.data)
         return idem_fail(err, IDEM_RESOURCE_EXHAUSTED, "out of memory");
     return header_open_metadata(frame->header, &base->metadata, base->arena,
                                 err);
