@@ -85,6 +85,7 @@ open_shield(struct stage *stage)
 {
     struct idem_redis_options options = {
         .secret = idem_bytes_of("sixteen bytes and more"),
+        .budget_ms = 1000,
     };
     struct idem_shield *shield;
     struct idem_error err;
@@ -262,7 +263,9 @@ called_free(struct called *called)
 void
 assert_replay_of(const struct called *replay, const struct called *first)
 {
-    assert_int_equal(replay->status, first->status);
+    if (replay->status != first->status)
+        fail_msg("%s, not %s: %s", idem_status_name(replay->status),
+                 idem_status_name(first->status), replay->outcome.message);
     assert_int_equal(replay->outcome.effect, IDEM_EFFECT_REPLAYED);
     assert_true(replay->outcome.final);
     assert_string_equal(replay->outcome.message, first->outcome.message);

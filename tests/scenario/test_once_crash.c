@@ -128,6 +128,21 @@ it_listens(void *with)
     return strncmp(line, "listening on ", 13) == 0;
 }
 
+static bool
+it_is_dead(void *with)
+{
+    const struct site *site = with;
+
+    return !child_alive(site->server);
+}
+
+static bool
+it_listens_or_is_dead(void *with)
+{
+    return it_listens(with) || it_is_dead(with);
+}
+
+/* A server with a fault may die before it listens. */
 static void
 start_server(struct site *site, const char *variable, const char *value)
 {
@@ -147,18 +162,11 @@ start_server(struct site *site, const char *variable, const char *value)
     site->server = child_start(&options, words);
     if (variable)
         unsetenv(variable);
-    if (!child_wait_until(it_listens, site, READY_MS)) {
+    if (!child_wait_until(it_listens_or_is_dead, site, READY_MS) ||
+        (!variable && it_is_dead(site))) {
         child_show(site->log);
         fail_msg("the server does not listen");
     }
-}
-
-static bool
-it_is_dead(void *with)
-{
-    const struct site *site = with;
-
-    return !child_alive(site->server);
 }
 
 /* --- Calls --- */
@@ -225,7 +233,6 @@ add_point(struct points *points, const char *name)
     snprintf(points->name[points->n++], NAME_MAX_SIZE, "%s", name);
 }
 
-/* Points reached before the call are of the server's start. */
 static void
 read_points(struct site *site, struct points *points)
 {
@@ -236,8 +243,7 @@ read_points(struct site *site, struct points *points)
     assert_non_null(file);
     while (fgets(line, sizeof(line), file)) {
         line[strcspn(line, "\n")] = '\0';
-        if (strstr(line, ".open.") == NULL)
-            add_point(points, line);
+        add_point(points, line);
     }
     fclose(file);
 }

@@ -7,7 +7,36 @@
 struct idem_shield;
 
 /* The server's interceptor that lets one execution of a key through. Reads what
- * to do from each method's policy. All zero is all defaults. */
+ * to do from each method's policy.
+ *
+ * What a caller is told, beyond what its handler said:
+ *   replayed           the recorded answer; REPLAYED, final. Also after a lost
+ *                      commit that turns out to stand: whose it was nobody
+ *                      can tell
+ *   still running      ABORTED KEY_RUNNING, IN_DOUBT, with the time to come
+ * back gave up waiting    DEADLINE_EXCEEDED or CANCELLED, IN_DOUBT store away
+ * UNAVAILABLE STORE_AWAY; REFUSED before the handler, else ROLLED_BACK
+ * (TRANSACTION) or IN_DOUBT (LEASED: the record is written behind the answer's
+ * back, as soon as the store is there again) a released error   ROLLED_BACK
+ * (TRANSACTION), IN_DOUBT (LEASED: nobody knows what the handler did elsewhere
+ * before it gave up) reply too large    FAIL: RESOURCE_EXHAUSTED; TRANSACTION:
+ * ROLLED_BACK and released, LEASED: COMMITTED and recorded. DIGEST, and REBUILD
+ * while there is no callback for it: the first caller gets its reply, a repeat
+ * ALREADY_EXISTS ANSWER_DROPPED
+ *
+ * INTERNAL and UNKNOWN of a TRANSACTION are released without a limit of times:
+ * the client's policy says how often it asks. A LEASED key is then in doubt.
+ *
+ * A method whose key is OPTIONAL runs a call without one under a key of the
+ * server's own making: the same transaction, only that nobody can repeat it.
+ *
+ * A handler sees ABORTED of idem_sql when its transaction met a conflict: it is
+ * run again, whatever it answers, in a fresh one, up to max_repeats times.
+ *
+ * Interceptors below this one on a server must not answer AGAIN: the handler
+ * would run twice in one transaction. */
+
+/* All zero is all defaults. */
 struct idem_once_options {
     int64_t wait_cap_ms;  /* a duplicate waits at most; 0: 30,000 */
     unsigned max_repeats; /* of a handler after CONFLICT or UNKNOWN; 0: 5 */

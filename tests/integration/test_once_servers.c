@@ -1,0 +1,316 @@
+/* Two servers on one PostgreSQL, and Redis in front that is flushed, frozen,
+ * killed and stale: only latency changes. */
+#include "once_stage.h"
+
+#include "child.h"
+#include "postgres.h"
+#include "redis.h"
+
+#include <idem/reason.h>
+
+#include <stdio.h>
+#include <string.h>
+
+static effects_add_request
+request_of(int64_t amount)
+{
+    effects_add_request request = EFFECTS_ADD_REQUEST_INIT;
+
+    request.amount = amount;
+    return request;
+}
+
+static struct called
+call_always(struct stage *stage, const char *key)
+{
+    effects_add_request request = request_of(7);
+
+    return stage_call(stage, effects_add_always, key, &request);
+}
+
+/* Entries are written behind the answer's back. */
+static bool
+redis_has_entries(void *with)
+{
+    char reply[64];
+
+    (void)with;
+    redis_say(stage_redis(), "DBSIZE", reply, sizeof(reply));
+    return strcmp(reply, ":0\r\n") != 0;
+}
+
+static void
+empty_redis(void)
+{
+    char reply[64];
+
+    redis_say(stage_redis(), "FLUSHALL", reply, sizeof(reply));
+    assert_string_equal(reply, "+OK\r\n");
+}
+
+/* Fault 3, B002. */
+static void
+two_servers_at_once_make_one_effect(void **state)
+{
+    struct stage *stage = *state;
+    effects_add_request request = request_of(7);
+    struct stage_thread *here, *there;
+    struct called first, second;
+
+    effects_hold(&stage->effects);
+    here = stage_start(stage, 0, effects_add, "servers-1", &request);
+    effects_await(&stage->effects, 1);
+    there = stage_start(stage, 1, effects_add, "servers-1", &request);
+    /* It asks again and again, and holds no transaction meanwhile. */
+    while (stage_counts(stage, 1).claims < 3)
+        assert_int_equal(
+            postgres_sql(stage_postgres(),
+                         "SELECT count(*) FROM pg_stat_activity WHERE state = "
+                         "'idle in transaction' AND datname = 'test'") <= 1,
+            true);
+    effects_open(&stage->effects);
+    first = stage_join(here);
+    second = stage_join(there);
+    assert_int_equal(first.outcome.effect, IDEM_EFFECT_COMMITTED);
+    assert_replay_of(&second, &first);
+    assert_int_equal(stage_effects(stage), 1);
+    assert_int_equal(effects_runs(&stage->effects), 1);
+    called_free(&first);
+    called_free(&second);
+}
+
+/* A LEASED call is waited for in the same way. */
+static void
+two_servers_at_once_push_once(void **state)
+{
+    struct stage *stage = *state;
+    effects_add_request request = request_of(7);
+    struct stage_thread *here, *there;
+    struct called first, second;
+
+    effects_hold(&stage->effects);
+    here = stage_start(stage, 0, effects_push, "servers-2", &request);
+    effects_await(&stage->effects, 1);
+    there = stage_start(stage, 1, effects_push, "servers-2", &request);
+    while (stage_counts(stage, 1).claims < 3)
+        continue;
+    effects_open(&stage->effects);
+    first = stage_join(here);
+    second = stage_join(there);
+    assert_int_equal(first.outcome.effect, IDEM_EFFECT_COMMITTED);
+    assert_replay_of(&second, &first);
+    assert_int_equal(effects_pushes(stage->push_log, NULL), 1);
+    called_free(&first);
+    called_free(&second);
+}
+
+/* Fault 27: held for longer than its lease of 0.9 s. */
+static void
+a_handler_longer_than_its_lease_runs_once(void **state)
+{
+    struct stage *stage = *state;
+    effects_add_request request = request_of(7);
+    struct stage_thread *here, *there;
+    struct called first, second;
+
+    effects_hold(&stage->effects);
+    here = stage_start(stage, 0, effects_push_again, "servers-3", &request);
+    effects_await(&stage->effects, 1);
+    there = stage_start(stage, 1, effects_push_again, "servers-3", &request);
+    while (stage_counts(stage, 0).claims < 6) /* claim and five renewals */
+        continue;
+    effects_open(&stage->effects);
+    first = stage_join(here);
+    second = stage_join(there);
+    assert_int_equal(first.outcome.effect, IDEM_EFFECT_COMMITTED);
+    assert_replay_of(&second, &first);
+    assert_int_equal(effects_pushes(stage->push_log, NULL), 1);
+    called_free(&first);
+    called_free(&second);
+}
+
+static void
+redis_answers_a_repeat(void **state)
+{
+    struct stage *stage = *state;
+    struct called first, again;
+
+    empty_redis();
+    first = call_always(stage, "servers-4");
+    assert_int_equal(first.outcome.effect, IDEM_EFFECT_COMMITTED);
+    assert_true(child_wait_until(redis_has_entries, NULL, 10000));
+    again = call_always(stage, "servers-4");
+    assert_replay_of(&again, &first);
+    assert_int_equal(stage_counts(stage, 0).shielded, 1);
+    called_free(&first);
+    called_free(&again);
+}
+
+/* Fault 45, in Redis. */
+static void
+redis_refuses_another_request(void **state)
+{
+    struct stage *stage = *state;
+    effects_add_request request = request_of(8);
+    struct called first, other;
+
+    empty_redis();
+    first = call_always(stage, "servers-5");
+    assert_true(child_wait_until(redis_has_entries, NULL, 10000));
+    other = stage_call(stage, effects_add_always, "servers-5", &request);
+    assert_int_equal(other.status, IDEM_INVALID_ARGUMENT);
+    assert_string_equal(other.outcome.reason, IDEM_KEY_REUSED);
+    assert_int_equal(stage_effects(stage), 1);
+    called_free(&first);
+}
+
+/* Fault 33; and the repeat fills Redis again. */
+static void
+a_flushed_redis_changes_nothing(void **state)
+{
+    struct stage *stage = *state;
+    struct called first, again;
+
+    first = call_always(stage, "servers-6");
+    assert_true(child_wait_until(redis_has_entries, NULL, 10000));
+    empty_redis();
+    again = call_always(stage, "servers-6");
+    assert_replay_of(&again, &first);
+    assert_int_equal(stage_counts(stage, 0).shielded, 0);
+    assert_true(child_wait_until(redis_has_entries, NULL, 10000));
+    called_free(&first);
+    called_free(&again);
+}
+
+static void
+call_twice_and_compare(struct stage *stage, const char *key)
+{
+    struct called first = call_always(stage, key);
+    struct called again = call_always(stage, key);
+
+    assert_int_equal(first.outcome.effect, IDEM_EFFECT_COMMITTED);
+    assert_replay_of(&again, &first);
+    called_free(&first);
+    called_free(&again);
+}
+
+/* Fault 34. */
+static void
+a_redis_that_is_gone_changes_nothing(void **state)
+{
+    struct stage *stage = *state;
+
+    redis_kill(stage_redis());
+    call_twice_and_compare(stage, "servers-7");
+    redis_restart(stage_redis());
+    call_twice_and_compare(stage, "servers-8");
+    assert_int_equal(stage_effects(stage), 2);
+}
+
+/* Fault 34. */
+static void
+a_redis_that_never_answers_changes_nothing(void **state)
+{
+    struct stage *stage = *state;
+
+    redis_freeze(stage_redis());
+    call_twice_and_compare(stage, "servers-9");
+    redis_thaw(stage_redis());
+    assert_int_equal(stage_effects(stage), 1);
+}
+
+/* Fault 35: what Redis knew before is still true, or does not verify. */
+static void
+a_redis_of_yesterday_changes_nothing(void **state)
+{
+    struct stage *stage = *state;
+    struct called first, again, later;
+    char reply[64];
+
+    empty_redis();
+    first = call_always(stage, "servers-10");
+    assert_true(child_wait_until(redis_has_entries, NULL, 10000));
+    redis_say(stage_redis(), "SAVE", reply, sizeof(reply));
+    later = call_always(stage, "servers-11");
+    redis_kill(stage_redis());
+    redis_restart(stage_redis());
+    again = call_always(stage, "servers-10");
+    assert_replay_of(&again, &first);
+    called_free(&again);
+    again = call_always(stage, "servers-11");
+    assert_replay_of(&again, &later);
+    called_free(&again);
+    called_free(&first);
+    called_free(&later);
+}
+
+/* Fault 42: closed, before the handler; and open again afterwards. */
+static void
+without_postgres_nothing_runs(void **state)
+{
+    struct stage *stage = *state;
+    effects_add_request request = request_of(7);
+    struct idem_call_options options = {.key = "servers-12",
+                                        .timeout_ms = 1500};
+    struct idem_outcome outcome;
+    struct called called;
+
+    postgres_stop(stage_postgres());
+    assert_int_not_equal(
+        effects_add(stage->channels[0], &request, NULL, &options, &outcome),
+        IDEM_OK);
+    assert_false(outcome.final);
+    assert_int_not_equal(outcome.effect, IDEM_EFFECT_COMMITTED);
+    assert_int_equal(effects_runs(&stage->effects), 0);
+    postgres_restart(stage_postgres());
+    called = stage_add(stage, "servers-12", 7);
+    assert_int_equal(called.status, IDEM_OK);
+    assert_int_equal(stage_effects(stage), 1);
+    called_free(&called);
+}
+
+/* B006: a repeat is not told OK before the first one's commit is there. */
+static void
+a_repeat_waits_for_the_commit(void **state)
+{
+    struct stage *stage = *state;
+    effects_add_request request = request_of(7);
+    struct idem_call_options options = {.key = "servers-13", .timeout_ms = 300};
+    struct idem_outcome outcome;
+    struct stage_thread *thread;
+    struct called first;
+
+    effects_hold(&stage->effects);
+    thread = stage_start(stage, 0, effects_add, "servers-13", &request);
+    effects_await(&stage->effects, 1);
+    for (unsigned server = 0; server < 2; server++)
+        assert_int_not_equal(effects_add(stage->channels[server], &request,
+                                         NULL, &options, &outcome),
+                             IDEM_OK);
+    effects_open(&stage->effects);
+    first = stage_join(thread);
+    assert_int_equal(first.outcome.effect, IDEM_EFFECT_COMMITTED);
+    assert_int_equal(stage_effects(stage), 1);
+    called_free(&first);
+}
+
+int
+main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, stage_both, stage_down)
+    const struct CMUnitTest tests[] = {
+        TEST(two_servers_at_once_make_one_effect),
+        TEST(two_servers_at_once_push_once),
+        TEST(a_handler_longer_than_its_lease_runs_once),
+        TEST(redis_answers_a_repeat),
+        TEST(redis_refuses_another_request),
+        TEST(a_flushed_redis_changes_nothing),
+        TEST(a_redis_that_is_gone_changes_nothing),
+        TEST(a_redis_that_never_answers_changes_nothing),
+        TEST(a_redis_of_yesterday_changes_nothing),
+        TEST(without_postgres_nothing_runs),
+        TEST(a_repeat_waits_for_the_commit),
+    };
+
+    return cmocka_run_group_tests(tests, stage_servers_up, stage_servers_down);
+}
