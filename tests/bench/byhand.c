@@ -1,0 +1,302 @@
+#include "byhand.h"
+
+#include <endian.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include <hiredis/hiredis.h>
+#include <libpq-fe.h>
+
+#define ANSWER_SIZE 256
+#define LEASE_MS "30000"
+
+/* Calls that wait for a connection of the pool, by the time they came. */
+struct waiting {
+    pthread_mutex_t lock;
+    pthread_cond_t some;
+    int64_t *since_ns;
+    unsigned head, count, size;
+    bool over;
+};
+
+struct worker {
+    pthread_t thread;
+    const struct byhand_options *options;
+    struct waiting *waiting;
+    PGconn *database;
+    redisContext *redis;
+    struct histogram latencies;
+    uint64_t calls;
+};
+
+struct call {
+    uint8_t key[16];
+    uint64_t fingerprint, owner; /* big endian, as int8 travels */
+    char answer[ANSWER_SIZE];
+};
+
+static void
+die(const char *what, const char *why)
+{
+    fprintf(stderr, "byhand: %s: %s\n", what, why);
+    exit(1);
+}
+
+static const char *const prepared[][2] = {
+    {"claim", "INSERT INTO byhand_call (key, fingerprint, state, owner,"
+              " lease_until) VALUES ($1::uuid, $2::int8, 0, $3::int8,"
+              " now() + interval '30 s') ON CONFLICT (key) DO NOTHING"},
+    {"complete", "UPDATE byhand_call SET state = 1, answer = $2::bytea"
+                 " WHERE key = $1::uuid AND owner = $3::int8 AND state = 0"},
+    {"business", "INSERT INTO byhand_business (key, amount)"
+                 " VALUES ($1::uuid, 1)"},
+};
+
+static void
+must(PGconn *database, PGresult *result, const char *what, const char *changed)
+{
+    if (PQresultStatus(result) != PGRES_COMMAND_OK)
+        die(what, PQerrorMessage(database));
+    if (changed && strcmp(PQcmdTuples(result), changed) != 0)
+        die(what, "it changed another number of rows");
+    PQclear(result);
+}
+
+void
+byhand_prepare(const char *conninfo)
+{
+    PGconn *database = PQconnectdb(conninfo);
+
+    if (PQstatus(database) != CONNECTION_OK)
+        die("connect", PQerrorMessage(database));
+    must(database,
+         PQexec(database,
+                "DROP TABLE IF EXISTS byhand_call, byhand_business;"
+                "CREATE TABLE byhand_call (key uuid PRIMARY KEY,"
+                " fingerprint int8 NOT NULL, state int2 NOT NULL,"
+                " owner int8 NOT NULL, lease_until timestamptz NOT NULL,"
+                " answer bytea) WITH (fillfactor = 50);"
+                "CREATE TABLE byhand_business (id bigint GENERATED ALWAYS AS"
+                " IDENTITY PRIMARY KEY, key uuid NOT NULL,"
+                " amount int8 NOT NULL)"),
+         "create", NULL);
+    PQfinish(database);
+}
+
+static void
+open_connections(struct worker *worker)
+{
+    worker->database = PQconnectdb(worker->options->conninfo);
+    if (PQstatus(worker->database) != CONNECTION_OK)
+        die("connect", PQerrorMessage(worker->database));
+    for (size_t i = 0; i < sizeof prepared / sizeof *prepared; i++)
+        must(worker->database,
+             PQprepare(worker->database, prepared[i][0], prepared[i][1], 0,
+                       NULL),
+             "prepare", NULL);
+    worker->redis = redisConnectUnix(worker->options->redis_socket);
+    if (!worker->redis || worker->redis->err)
+        die("redis", worker->redis ? worker->redis->errstr : "no memory");
+}
+
+static PGresult *
+execute(struct worker *worker, const char *statement, unsigned n,
+        const char *const *values, const int *sizes)
+{
+    static const int binary[] = {1, 1, 1};
+
+    return PQexecPrepared(worker->database, statement, (int)n, values, sizes,
+                          binary, 1);
+}
+
+static void
+claim(struct worker *worker, const struct call *call)
+{
+    const char *values[] = {(const char *)call->key,
+                            (const char *)&call->fingerprint,
+                            (const char *)&call->owner};
+    const int sizes[] = {sizeof call->key, 8, 8};
+
+    must(worker->database, execute(worker, "claim", 3, values, sizes), "claim",
+         "1");
+}
+
+static void
+complete(struct worker *worker, const struct call *call)
+{
+    const char *values[] = {(const char *)call->key, call->answer,
+                            (const char *)&call->owner};
+    const int sizes[] = {sizeof call->key, ANSWER_SIZE, 8};
+
+    must(worker->database, execute(worker, "complete", 3, values, sizes),
+         "complete", "1");
+}
+
+static void
+do_business(struct worker *worker, const struct call *call)
+{
+    const char *values[] = {(const char *)call->key};
+    const int sizes[] = {sizeof call->key};
+
+    must(worker->database, execute(worker, "business", 1, values, sizes),
+         "business", "1");
+}
+
+static void
+set_in_redis(struct worker *worker, const struct call *call, bool first)
+{
+    redisReply *reply =
+        first
+            ? redisCommand(worker->redis, "SET %b %b NX PX " LEASE_MS,
+                           call->key, sizeof call->key, &call->owner,
+                           sizeof call->owner)
+            : redisCommand(worker->redis, "SET %b %b PX 60000", call->key,
+                           sizeof call->key, call->answer, (size_t)ANSWER_SIZE);
+
+    if (!reply || reply->type != REDIS_REPLY_STATUS)
+        die("redis", worker->redis->errstr);
+    freeReplyObject(reply);
+}
+
+static void
+serve(struct worker *worker)
+{
+    struct call call = {.fingerprint = 1, .owner = htobe64(1)};
+
+    memset(call.answer, 'a', sizeof call.answer);
+    if (getrandom(call.key, sizeof call.key, 0) != sizeof call.key)
+        die("getrandom", "short");
+    set_in_redis(worker, &call, true);
+    if (worker->options->shape == BYHAND_TRANSACTION)
+        must(worker->database, PQexec(worker->database, "BEGIN"), "begin",
+             NULL);
+    claim(worker, &call);
+    if (worker->options->shape == BYHAND_TRANSACTION)
+        do_business(worker, &call);
+    complete(worker, &call);
+    if (worker->options->shape == BYHAND_TRANSACTION)
+        must(worker->database, PQexec(worker->database, "COMMIT"), "commit",
+             NULL);
+    set_in_redis(worker, &call, false);
+}
+
+/* The time at which the next call came; false when the round is over. */
+static bool
+take(struct waiting *waiting, int64_t *since_ns)
+{
+    bool some;
+
+    pthread_mutex_lock(&waiting->lock);
+    while (waiting->count == 0 && !waiting->over)
+        pthread_cond_wait(&waiting->some, &waiting->lock);
+    some = !waiting->over;
+    if (some) {
+        *since_ns = waiting->since_ns[waiting->head];
+        waiting->head = (waiting->head + 1) % waiting->size;
+        waiting->count--;
+    }
+    pthread_mutex_unlock(&waiting->lock);
+    return some;
+}
+
+static void
+put(struct waiting *waiting, int64_t since_ns)
+{
+    pthread_mutex_lock(&waiting->lock);
+    waiting->since_ns[(waiting->head + waiting->count++) % waiting->size] =
+        since_ns;
+    pthread_cond_signal(&waiting->some);
+    pthread_mutex_unlock(&waiting->lock);
+}
+
+static void *
+work(void *with)
+{
+    struct worker *worker = with;
+    int64_t since_ns;
+
+    while (take(worker->waiting, &since_ns)) {
+        int64_t now;
+
+        serve(worker);
+        now = now_ns();
+        histogram_add(&worker->latencies, (uint64_t)(now - since_ns));
+        worker->calls++;
+        put(worker->waiting, now);
+    }
+    return NULL;
+}
+
+static void
+end_round(struct waiting *waiting)
+{
+    pthread_mutex_lock(&waiting->lock);
+    waiting->over = true;
+    pthread_cond_broadcast(&waiting->some);
+    pthread_mutex_unlock(&waiting->lock);
+}
+
+static void
+pause_for(double seconds)
+{
+    struct timespec t = {(time_t)seconds,
+                         (long)((seconds - (double)(time_t)seconds) * 1e9)};
+
+    nanosleep(&t, NULL);
+}
+
+struct measure
+byhand_run(const struct byhand_options *options)
+{
+    unsigned n =
+        options->pool < options->in_flight ? options->pool : options->in_flight;
+    struct worker *workers = calloc(n, sizeof *workers);
+    struct histogram *all = calloc(1, sizeof *all);
+    struct waiting waiting = {PTHREAD_MUTEX_INITIALIZER,
+                              PTHREAD_COND_INITIALIZER,
+                              calloc(options->in_flight, sizeof(int64_t)),
+                              0,
+                              0,
+                              options->in_flight,
+                              false};
+    struct measure seen = {0};
+    double cpu;
+    int64_t began;
+
+    if (!workers || !all || !waiting.since_ns)
+        die("memory", "out");
+    for (unsigned i = 0; i < n; i++) {
+        workers[i].options = options;
+        workers[i].waiting = &waiting;
+        open_connections(&workers[i]);
+    }
+    cpu = cpu_of_self();
+    began = now_ns();
+    for (unsigned i = 0; i < options->in_flight; i++)
+        put(&waiting, began);
+    for (unsigned i = 0; i < n; i++)
+        if (pthread_create(&workers[i].thread, NULL, work, &workers[i]) != 0)
+            die("thread", "none");
+    pause_for(options->seconds);
+    end_round(&waiting);
+    for (unsigned i = 0; i < n; i++) {
+        pthread_join(workers[i].thread, NULL);
+        seen.calls += workers[i].calls;
+        histogram_merge(all, &workers[i].latencies);
+        PQfinish(workers[i].database);
+        redisFree(workers[i].redis);
+    }
+    seen.seconds = (double)(now_ns() - began) / 1e9;
+    seen.cpu_seconds = cpu_of_self() - cpu;
+    seen.p50_ns = histogram_quantile(all, 0.50);
+    seen.p99_ns = histogram_quantile(all, 0.99);
+    free(waiting.since_ns);
+    free(workers);
+    free(all);
+    return seen;
+}

@@ -1,0 +1,38 @@
+#ifndef MEASURE_H
+#define MEASURE_H
+
+#include <stdint.h>
+
+/* What a round of a benchmark saw. Times in nanoseconds. */
+struct measure {
+    uint64_t calls;
+    double seconds;
+    double cpu_seconds; /* of this process; of others see cpu_of */
+    uint64_t p50_ns, p99_ns;
+};
+
+/* Latencies in 1/32 steps of a power of two: error under 3.2 %. One thread a
+ * histogram; merge afterwards. */
+#define HISTOGRAM_BUCKETS (64 * 32)
+struct histogram {
+    uint64_t count[HISTOGRAM_BUCKETS];
+};
+
+int64_t now_ns(void);     /* CLOCK_MONOTONIC */
+double cpu_of_self(void); /* user and system seconds of this process */
+double cpu_of(const int *pids, unsigned n); /* of others, and their children */
+
+void histogram_add(struct histogram *histogram, uint64_t ns);
+void histogram_merge(struct histogram *into, const struct histogram *from);
+uint64_t histogram_quantile(const struct histogram *histogram, double quantile);
+
+/* The median; sorts the values. */
+double median(double *values, unsigned n);
+
+/* "name value unit" on standard output. */
+void report(const char *name, double value, const char *unit);
+
+/* "goal name value >= target" */
+void report_goal(const char *name, double value, double target);
+
+#endif

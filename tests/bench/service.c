@@ -1,0 +1,80 @@
+#include "service.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <idem/tx.h>
+
+static enum idem_status
+answer(struct idem_context *context, const bench_request *request,
+       bench_reply *reply)
+{
+    size_t size =
+        request->reply_bytes ? request->reply_bytes : request->body.len;
+
+    if (size == request->body.len) {
+        reply->body = request->body;
+        return IDEM_OK;
+    }
+    reply->body.data = idem_context_alloc(context, size);
+    reply->body.len = size;
+    return IDEM_OK;
+}
+
+static enum idem_status
+transact(struct idem_context *context, const bench_request *request,
+         bench_reply *reply)
+{
+    struct idem_error err;
+    struct idem_tx *tx = idem_context_tx(context, &err);
+
+    if (!tx || idem_sql(tx, NULL, &err,
+                        "INSERT INTO bench_business (key, amount)"
+                        " VALUES ($1, $2)",
+                        IDEM_VALUES(idem_text(idem_context_key(context)),
+                                    idem_int(1))) != IDEM_OK)
+        return idem_context_fail_with(context, &err);
+    return answer(context, request, reply);
+}
+
+static const struct bench_handlers handlers = {
+    .echo = answer,
+    .echo_inline = answer,
+    .lease = answer,
+    .transact = transact,
+};
+
+static void
+must(enum idem_status status, const struct idem_error *err)
+{
+    if (status == IDEM_OK)
+        return;
+    fprintf(stderr, "bench: %s: %s\n", idem_status_name(status), err->message);
+    exit(1);
+}
+
+struct idem_server *
+bench_serve(struct idem_store *store, const struct idem_once_options *once,
+            const char *listen)
+{
+    struct idem_server *server = NULL;
+    struct idem_error err;
+
+    must(idem_server_open(&server, store, NULL, once, &err), &err);
+    must(bench_register(server, &handlers, NULL, &err), &err);
+    must(idem_server_listen(server, listen, &err), &err);
+    must(idem_server_start(server, &err), &err);
+    return server;
+}
+
+struct idem_channel *
+bench_open(const struct idem_server *server)
+{
+    struct idem_channel *channel = NULL;
+    struct idem_error err;
+
+    must(idem_client_open(&channel, idem_server_address(server, 0), NULL, &err),
+         &err);
+    return channel;
+}
