@@ -168,7 +168,8 @@ fenced(struct pg_session *session, struct idem_ticket *ticket,
     return end;
 }
 
-/* Asked again and fenced: it may have been our own doing the first time. */
+/* Asked again and fenced: it may have been our own doing before, whose answer
+ * was lost on the way to us or to the call. */
 static enum pg_end
 recognize(struct pg_session *session, struct idem_ticket *ticket,
           enum record_state ours)
@@ -180,8 +181,10 @@ recognize(struct pg_session *session, struct idem_ticket *ticket,
 
     if (end != PG_OK || !found)
         return end;
-    if (record.state == ours && record.token == ticket->token)
-        ticket->verdict = IDEM_VERDICT_MINE;
+    if (record.state != ours || record.token != ticket->token)
+        return PG_OK;
+    ticket->verdict = IDEM_VERDICT_MINE;
+    ticket->answer.first_at_ms = record.answer.first_at_ms;
     return PG_OK;
 }
 
@@ -216,7 +219,7 @@ pg_leased_complete(struct pg_session *session, struct idem_ticket *ticket,
         pg_session_close(session);
         return PG_LOST;
     }
-    if (again && ticket->verdict == IDEM_VERDICT_FENCED)
+    if (ticket->verdict == IDEM_VERDICT_FENCED)
         return recognize(session, ticket, RECORD_DONE);
     return PG_OK;
 }

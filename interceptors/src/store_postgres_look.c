@@ -8,14 +8,17 @@
 /* What became of a key, and the end of one that never ran. An open transaction
  * has no record yet; that it is under way shows by its lock. */
 
-/* In one transaction and two statements: the record is read after the lock was
- * tried (semantics.md M5). */
+enum asking { BEGIN, LOCK, LOOK, ASKING };
+
+/* In one transaction, the record in a statement after the lock was tried
+ * (semantics.md M5). With stay the transaction, and so the lock, is kept. */
 static enum pg_end
-try_and_find(struct pg_session *session, struct idem_ticket *ticket,
+try_and_find(struct pg_session *session, struct idem_ticket *ticket, bool stay,
              struct record *record, bool *locked, bool *found)
 {
     struct pg_arguments lock = {0}, look;
-    struct pg_query queries[2];
+    struct pg_query queries[ASKING];
+    unsigned first = stay ? BEGIN : LOCK;
     struct row_key key;
     int64_t owner;
     enum pg_end end;
@@ -24,24 +27,25 @@ try_and_find(struct pg_session *session, struct idem_ticket *ticket,
     pg_row_key_of(&key, &ticket->id);
     pg_arguments_int(&lock, pg_row_lock_of(&ticket->id));
     pg_look_arguments(&look, &key, ticket);
-    queries[0] = pg_session_query(session, SQL_LOCK_SHARED, false, &lock);
-    queries[1] = pg_session_query(session, SQL_LOOK, key.opaque, &look);
-    end = pg_session_run(session, queries, 2);
+    queries[BEGIN] = pg_text_query("BEGIN");
+    queries[LOCK] = pg_session_query(session, SQL_LOCK_SHARED, false, &lock);
+    queries[LOOK] = pg_session_query(session, SQL_LOOK, key.opaque, &look);
+    end = pg_session_run(session, queries + first, ASKING - first);
     if (end != PG_OK)
         return end;
-    if (!pg_query_ok(&queries[0]) || !pg_query_ok(&queries[1])) {
+    if (!pg_query_ok(&queries[LOOK])) {
         ticket->verdict = IDEM_VERDICT_FAILED;
-        (void)pg_fail_result(&ticket->error, pg_query_ok(&queries[0])
-                                                 ? queries[1].result
-                                                 : queries[0].result);
-    } else if (!pg_record_read(record, &owner, ticket, &queries[1])) {
+        (void)pg_fail_result(&ticket->error, pg_query_ok(&queries[LOCK])
+                                                 ? queries[LOOK].result
+                                                 : queries[LOCK].result);
+    } else if (!pg_record_read(record, &owner, ticket, &queries[LOOK])) {
         pg_ticket_fail(ticket, IDEM_RESOURCE_EXHAUSTED, "",
                        "the recorded answer is over the call's memory");
     } else {
-        *locked = pg_value_bool(queries[0].result, 0);
+        *locked = pg_value_bool(queries[LOCK].result, 0);
         *found = true;
     }
-    pg_queries_clear(queries, 2);
+    pg_queries_clear(queries + first, ASKING - first);
     return PG_OK;
 }
 
@@ -63,7 +67,8 @@ pg_look(struct pg_session *session, struct idem_ticket *ticket, bool again)
 {
     struct record record;
     bool locked, found;
-    enum pg_end end = try_and_find(session, ticket, &record, &locked, &found);
+    enum pg_end end =
+        try_and_find(session, ticket, false, &record, &locked, &found);
 
     (void)again;
     if (end != PG_OK || !found)
@@ -77,23 +82,20 @@ pg_look(struct pg_session *session, struct idem_ticket *ticket, bool again)
 }
 
 /* No row under the key, or a released one. *done is false when that has changed
- * meanwhile. A transaction that is open under the key at this moment finds this
- * row when it ends, and rolls back. */
+ * meanwhile. */
 static enum pg_end
 write_abandoned(struct pg_session *session, struct idem_ticket *ticket,
                 const struct record *record, bool *done)
 {
     bool absent = record->state == RECORD_ABSENT;
-    struct idem_ticket unseen = *ticket;
     struct pg_arguments arguments;
     struct row_key key;
     long changed;
     enum pg_end end;
 
     pg_row_key_of(&key, &ticket->id);
-    unseen.fingerprint.version = 0;
     if (absent)
-        pg_identity_arguments(&arguments, &key, &unseen);
+        pg_identity_arguments(&arguments, &key, ticket);
     else
         pg_fence_arguments(&arguments, &key, record->token);
     end = pg_change(session, ticket, absent ? SQL_ABANDON : SQL_ABANDON_AGAIN,
@@ -103,29 +105,56 @@ write_abandoned(struct pg_session *session, struct idem_ticket *ticket,
 }
 
 static enum pg_end
-abandon_once(struct pg_session *session, struct idem_ticket *ticket, bool *done)
+decide(struct pg_session *session, struct idem_ticket *ticket,
+       const struct record *record, bool locked, bool *done)
 {
-    struct record record;
-    bool locked, found;
-    enum pg_end end = try_and_find(session, ticket, &record, &locked, &found);
-
-    *done = true;
-    if (end != PG_OK || !found)
-        return end;
-    if (!locked && is_open(&record)) {
+    if (!locked && is_open(record)) {
         tell_running(ticket);
         return PG_OK;
     }
-    switch (record_abandon(&record, ticket)) {
+    switch (record_abandon(record, ticket)) {
     case RECORD_ABANDON:
-        return write_abandoned(session, ticket, &record, done);
+        return write_abandoned(session, ticket, record, done);
     case RECORD_HOLD:
-        return pg_hold(session, ticket, &record, done);
+        return pg_hold(session, ticket, record, done);
     case RECORD_KEEP:
     case RECORD_TAKE:
         break;
     }
     return PG_OK;
+}
+
+/* A failed statement has rolled it back already. */
+static enum pg_end
+commit(struct pg_session *session, struct idem_ticket *ticket)
+{
+    struct pg_query query = pg_text_query("COMMIT");
+    enum pg_end end = pg_session_run(session, &query, 1);
+
+    if (end == PG_OK && !pg_query_ok(&query)) {
+        ticket->verdict = IDEM_VERDICT_FAILED;
+        (void)pg_fail_result(&ticket->error, query.result);
+    }
+    pg_queries_clear(&query, 1);
+    return end;
+}
+
+/* The lock is held until the row is committed: a claim of mode TRANSACTION
+ * meanwhile is told RUNNING, and one that has begun tells so here. */
+static enum pg_end
+abandon_once(struct pg_session *session, struct idem_ticket *ticket, bool *done)
+{
+    struct record record;
+    bool locked = false, found;
+    enum pg_end end =
+        try_and_find(session, ticket, true, &record, &locked, &found);
+
+    *done = true;
+    if (end == PG_OK && found)
+        end = decide(session, ticket, &record, locked, done);
+    if (end == PG_OK)
+        end = commit(session, ticket);
+    return end;
 }
 
 enum pg_end

@@ -108,7 +108,8 @@ serve(struct pg_session *session, struct idem_ticket *ticket)
                        "PostgreSQL: the connection was lost");
 }
 
-/* While the handler has the transaction: sleep until it is to be ended. */
+/* While the handler has the transaction: sleep until it is to be ended, or the
+ * store is freed under it, which rolls it back. */
 static void
 stay(struct pg_session *session)
 {
@@ -116,7 +117,7 @@ stay(struct pg_session *session)
     struct idem_ticket *ticket;
 
     pthread_mutex_lock(&postgres->lock);
-    while (!session->pending && !session->read_over)
+    while (!session->pending && !session->read_over && !postgres->stopping)
         postgres->clock->wait_until(postgres->clock, &session->wake,
                                     &postgres->lock, INT64_MAX);
     ticket = session->pending;

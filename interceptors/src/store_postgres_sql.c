@@ -84,11 +84,9 @@ static const char *const templates[SQL_STATEMENTS] = {
                   "$3::bigint * interval '1 ms' WHERE key = $1::uuid AND "
                   "token = $2::bigint AND state = 'RUNNING'",
     [SQL_ABANDON] =
-        "INSERT INTO @record (key, tenant, scope, key_text, state, token, "
-        "executions, done_at @columns) SELECT $1::uuid, $2::bytea, $3::text, "
-        "$4::text, 'ABANDONED', 1, 0, clock_timestamp() @values "
-        "WHERE @begins AND $5::bytea IS NULL AND $6::bytea IS NULL AND "
-        "$7::bigint IS NULL ON CONFLICT (key) DO NOTHING",
+        "INSERT INTO @record (" IDENTITY ", state, token, executions, done_at "
+        "@columns) SELECT " IDENTITY_VALUES ", 'ABANDONED', 1, 0, "
+        "clock_timestamp() @values WHERE @begins ON CONFLICT (key) DO NOTHING",
     [SQL_ABANDON_AGAIN] =
         "UPDATE @record SET state = 'ABANDONED', token = token + 1, "
         "done_at = clock_timestamp() WHERE key = $1::uuid AND "

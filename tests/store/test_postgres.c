@@ -107,6 +107,7 @@ main(void)
         .lease_ms = 10000,
         .before_commit = before,
         .after_commit = after,
+        .lost_answer = "commit.after",
     };
     struct idem_error err;
     int failed;
