@@ -81,13 +81,20 @@ read_plan(const char *plan)
 }
 
 static void
-read_environment(void)
+open_log(const char *path)
 {
-    const char *path = getenv("IDEM_FAULT_LOG");
-
-    read_plan(getenv("IDEM_FAULT"));
+    if (log_fd >= 0)
+        close(log_fd);
+    log_fd = -1;
     if (path)
         log_fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+}
+
+static void
+read_environment(void)
+{
+    read_plan(getenv("IDEM_FAULT"));
+    open_log(getenv("IDEM_FAULT_LOG"));
 }
 
 static bool
@@ -159,4 +166,11 @@ fault_set(const char *plan)
     pthread_mutex_lock(&lock);
     read_plan(plan);
     pthread_mutex_unlock(&lock);
+}
+
+void
+fault_log(const char *path)
+{
+    pthread_once(&once, read_environment);
+    open_log(path);
 }

@@ -27,6 +27,9 @@ bool fault_reached(const char *point);
 /* Replace what the environment said, and count from 1 again; NULL: no faults.
  * For tests in one process, while nothing else runs. */
 void fault_set(const char *plan);
+
+/* As IDEM_FAULT_LOG, from here; NULL: no log. While nothing else runs. */
+void fault_log(const char *path);
 #endif
 
 #endif

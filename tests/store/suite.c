@@ -40,7 +40,7 @@ run_with(const struct suite_factory *factory, bool minted)
 int
 suite_run(const struct suite_factory *factory)
 {
-    int failed = suite_run_crashes(factory);
+    int failed = suite_run_crashes(factory) + suite_run_everywhere(factory);
 
     failed += run_with(factory, true);
     failed += run_with(factory, false);

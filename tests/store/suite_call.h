@@ -84,5 +84,6 @@ int suite_run_sql(void);
 int suite_run_keys(void);
 int suite_run_races(void);
 int suite_run_crashes(const struct suite_factory *factory);
+int suite_run_everywhere(const struct suite_factory *factory);
 
 #endif
