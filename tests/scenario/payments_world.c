@@ -7,16 +7,19 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include <idem/postgres.h>
 #include <idem/sqlite.h>
 
 #include "authority.h"
 #include "child.h"
 #include "handlers.h"
+#include "postgres.h"
 
 #define ADDRESS "inproc://payments-world"
 #define READY_MS 10000
 
 static struct payments_house house;
+static struct postgres *postgres; /* NULL: the worlds are on SQLite */
 
 static void
 must(enum idem_status status, const struct idem_error *err)
@@ -25,17 +28,59 @@ must(enum idem_status status, const struct idem_error *err)
         fail_msg("%s", err->message);
 }
 
-static void
-start_server(struct payments_world *world)
+static struct idem_store *
+open_store(const struct payments_world *world)
 {
-    const struct idem_sqlite_options options = {
+    const struct idem_sqlite_options sqlite = {
         .path = world->books,
         .schema = payments_schema,
+    };
+    const struct idem_postgres_options options = {
+        .conninfo = postgres ? postgres_conninfo(postgres) : NULL,
     };
     struct idem_store *store;
     struct idem_error err;
 
-    must(idem_sqlite_open(&store, &options, &err), &err);
+    must(postgres ? idem_postgres_open(&store, &options, &err)
+                  : idem_sqlite_open(&store, &sqlite, &err),
+         &err);
+    return store;
+}
+
+static void
+empty_postgres(void)
+{
+    struct idem_error err;
+
+    postgres_sql(postgres, "SET client_min_messages = warning; "
+                           "DROP SCHEMA public CASCADE; CREATE SCHEMA public");
+    must(idem_postgres_migrate(postgres_conninfo(postgres), NULL, &err), &err);
+    postgres_sql(postgres, "%s", payments_schema);
+}
+
+int
+payments_world_use_postgres(void **state)
+{
+    (void)state;
+    postgres = postgres_start(NULL);
+    return 0;
+}
+
+int
+payments_world_leave_postgres(void **state)
+{
+    (void)state;
+    postgres_free(postgres);
+    postgres = NULL;
+    return 0;
+}
+
+static void
+start_server(struct payments_world *world)
+{
+    struct idem_store *store = open_store(world);
+    struct idem_error err;
+
     must(idem_server_open(&world->server, store, NULL, NULL, &err), &err);
     must(payments_register(world->server, &payments_house_handlers, &house,
                            &err),
@@ -95,6 +140,8 @@ payments_world_open(void **state)
     tempdir_file(&world->dir, "provider.log", world->log, sizeof world->log);
     house.provider = world->provider;
     payments_world_start_provider(world);
+    if (postgres)
+        empty_postgres();
     start_server(world);
     *state = world;
     return 0;

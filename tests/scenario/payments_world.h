@@ -6,9 +6,9 @@
 #include "payments.idem.h"
 #include "tempdir.h"
 
-/* The payments service in this process, on a SQLite file, with a client, and
- * the fake provider beside it. Every function fails the test when it cannot do
- * its work. */
+/* The payments service in this process, on a SQLite file or a PostgreSQL, with
+ * a client, and the fake provider beside it. Every function fails the test when
+ * it cannot do its work. */
 struct payments_world {
     struct tempdir dir;
     char books[TEMPDIR_MAX + 32], provider[TEMPDIR_MAX + 32];
@@ -17,6 +17,11 @@ struct payments_world {
     struct idem_server *server;
     struct idem_channel *channel;
 };
+
+/* As cmocka's group setup and teardown: the worlds in between are on a private
+ * PostgreSQL, each on an empty database. */
+int payments_world_use_postgres(void **state);
+int payments_world_leave_postgres(void **state);
 
 /* As cmocka's setup and teardown: *state is the world. */
 int payments_world_open(void **state);

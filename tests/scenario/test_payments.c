@@ -337,5 +337,9 @@ main(void)
         IN_A_WORLD(entries_are_listed_by_pages),
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests_name("payments on SQLite", tests, NULL,
+                                       NULL) +
+           cmocka_run_group_tests_name("payments on PostgreSQL", tests,
+                                       payments_world_use_postgres,
+                                       payments_world_leave_postgres);
 }
