@@ -185,6 +185,13 @@ close_links(struct idem_channel *channel)
     }
 }
 
+/* With the lock: something below the calls is not gone. */
+static bool
+is_busy(const struct idem_channel *channel)
+{
+    return channel->dialing || channel->dialed || channel->links;
+}
+
 void
 idem_channel_close(struct idem_channel *channel)
 {
@@ -200,11 +207,11 @@ idem_channel_close(struct idem_channel *channel)
     pthread_mutex_lock(&channel->lock);
     while (channel->n_calls > 0)
         pthread_cond_wait(&channel->idle, &channel->lock);
-    while (channel->dialing || channel->links) {
+    while (is_busy(channel)) {
         pthread_mutex_unlock(&channel->lock);
         close_links(channel);
         pthread_mutex_lock(&channel->lock);
-        if (channel->dialing || channel->links)
+        if (is_busy(channel))
             pthread_cond_wait(&channel->idle, &channel->lock);
     }
     pthread_mutex_unlock(&channel->lock);

@@ -137,7 +137,6 @@ leave(struct client_call *call)
     if (call->next)
         call->next->link_in_all = call->link_in_all;
     channel->n_calls--;
-    channel->buffered -= call->call.base.request.size;
     if (channel->n_calls == 0 && channel->closing)
         pthread_cond_broadcast(&channel->idle);
     pthread_mutex_unlock(&channel->lock);
@@ -207,6 +206,7 @@ finish(struct call *base)
 {
     struct client_call *call = client_call_of(base);
 
+    atomic_fetch_sub(&call->channel->buffered, call->room);
     if (call->waiter) {
         leave(call);
         wake(call->waiter);
@@ -343,27 +343,32 @@ new_call(struct idem_channel *channel, const struct idem_method *method,
     return call;
 }
 
-/* Count the call in. From now on close waits for it. */
+/* Its request waits or flies from now on. */
 static enum idem_status
-enter(struct client_call *call, struct idem_error *err)
+take_room(struct client_call *call, struct idem_error *err)
 {
     struct idem_channel *channel = call->channel;
     size_t size = call->call.base.request.size;
-    enum idem_status status = IDEM_OK;
+    size_t before = atomic_fetch_add(&channel->buffered, size);
+
+    call->room = size;
+    if (before + size <= channel->options.max_buffered)
+        return IDEM_OK;
+    return idem_fail(err, IDEM_RESOURCE_EXHAUSTED,
+                     "%zu bytes of requests wait or fly, the channel takes "
+                     "%zu",
+                     before, channel->options.max_buffered);
+}
+
+/* Count the call in. From now on close waits for it. */
+static void
+enter(struct client_call *call)
+{
+    struct idem_channel *channel = call->channel;
 
     pthread_mutex_lock(&channel->lock);
     if (!channel->chain.sealed)
         chain_seal(&channel->chain);
-    if (channel->closing)
-        status = idem_fail(err, IDEM_CANCELLED, "the channel is closed");
-    else if (size > channel->options.max_buffered - channel->buffered)
-        status = idem_fail(err, IDEM_RESOURCE_EXHAUSTED,
-                           "%zu bytes of requests wait or fly, the channel "
-                           "takes %zu",
-                           channel->buffered, channel->options.max_buffered);
-    if (status != IDEM_OK)
-        call->call.base.request.size = 0; /* was not counted */
-    channel->buffered += call->call.base.request.size;
     channel->n_calls++;
     call->next = channel->calls;
     call->link_in_all = &channel->calls;
@@ -371,7 +376,6 @@ enter(struct client_call *call, struct idem_error *err)
         call->next->link_in_all = &call->next;
     channel->calls = call;
     pthread_mutex_unlock(&channel->lock);
-    return status;
 }
 
 /* Walk it down, or turn it away before the chain. */
@@ -383,14 +387,13 @@ run(struct client_call *call, const struct ProtobufCMessage *request,
     struct idem_error err = {0};
     enum idem_status status = take_key(base, options->key, &err);
 
+    enter(call);
     if (status == IDEM_OK)
         status = take_metadata(base, options, &err);
     if (status == IDEM_OK)
         status = take_request(call, request, &err);
     if (status == IDEM_OK)
-        status = enter(call, &err);
-    else
-        (void)enter(call, NULL);
+        status = take_room(call, &err);
     if (status == IDEM_OK) {
         call_begin(&call->call);
         return;

@@ -7,7 +7,10 @@
 #define JITTER_PERCENT 20
 
 /* How the channel gets its links: one attempt at a time, pauses that double
- * between attempts that fail (client.md; gRPC's connection backoff).
+ * between attempts that fail (client.md; gRPC's connection backoff). A link on
+ * which no call was ever answered has failed, too, whatever it said at first:
+ * else a server that takes connections and drops them would be dialled without
+ * a pause.
  *
  *    DIALING --stream--> link says hello --SETTINGS--> ready
  *       ^  \________failed________/                      |
@@ -66,6 +69,8 @@ dialed(void *with, struct io_stream *stream, const struct idem_error *err)
     pthread_mutex_lock(&channel->lock);
     dialer = channel->dialer;
     channel->dialer = NULL;
+    channel->dialing = false;
+    channel->dialed = true;
     pthread_mutex_unlock(&channel->lock);
     dialer->ops->free(dialer);
     if (stream)
@@ -73,7 +78,7 @@ dialed(void *with, struct io_stream *stream, const struct idem_error *err)
     else
         channel_dial_failed(channel, err->message);
     pthread_mutex_lock(&channel->lock);
-    channel->dialing = false;
+    channel->dialed = false;
     pthread_cond_broadcast(&channel->idle);
     pthread_mutex_unlock(&channel->lock);
 }
@@ -158,9 +163,6 @@ void
 channel_dial_done(struct idem_channel *channel)
 {
     idem_timer_stop(channel->timers, &channel->give_up);
-    pthread_mutex_lock(&channel->lock);
-    channel->backoff_ms = channel->options.connect_backoff_ms;
-    pthread_mutex_unlock(&channel->lock);
 }
 
 void

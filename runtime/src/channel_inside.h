@@ -28,6 +28,8 @@ struct client_call {
     struct idem_channel *channel;            /* a reference */
     struct client_call *next, **link_in_all; /* the channel's lock */
     struct client_call *next_cancelled;      /* by close, once */
+    size_t room; /* bytes of its request that the channel counts; an interceptor
+                  * may change the request */
     bool wait_for_ready;
     void *user;
 
@@ -54,6 +56,7 @@ struct link {
     struct streams streams;
     uint32_t last_stream;
     bool ready;                /* SETTINGS were exchanged */
+    bool proved;               /* a call was answered on it */
     bool draining;             /* takes no more */
     bool told[METHOD_IDS + 1]; /* methods whose id the peer knows */
 };
@@ -72,19 +75,21 @@ struct idem_channel {
     struct chain chain;
     atomic_uint refs; /* the owner's and one for each call's memory */
 
+    atomic_size_t buffered; /* bytes of requests that wait or fly */
+
     pthread_mutex_t lock; /* guards the rest */
     pthread_cond_t idle;  /* something that close waits for is over */
     bool closing;
 
     struct client_call *calls; /* not finished */
     unsigned n_calls;
-    size_t buffered; /* bytes of their requests */
     struct client_call *waiting, **last_waiting;
 
     struct link *link;                 /* ready and not draining, or NULL */
     struct link *links;                /* all that are not gone */
     struct io_dialer *dialer;          /* while its dial is pending */
-    bool dialing;                      /* from dial to link or failure */
+    bool dialing;                      /* a dial is pending */
+    bool dialed;                       /* what came of it is being seen to */
     bool away;                         /* the last attempt to connect failed */
     char trouble[IDEM_MESSAGE_MAX];    /* of it */
     int64_t backoff_ms;                /* the next pause */

@@ -248,6 +248,10 @@ take_end(struct client_call *call, const struct frame *frame)
 static struct client_call *
 after_end(struct link *link, bool *over)
 {
+    if (!link->proved) {
+        link->proved = true;
+        link->channel->backoff_ms = link->channel->options.connect_backoff_ms;
+    }
     *over = link_over(link);
     return link->channel->waiting ? wait_board(link->channel) : NULL;
 }
@@ -291,6 +295,15 @@ take_flying(struct link *link, uint32_t above)
     return taken;
 }
 
+static void
+dial_again(struct link *link, const char *why)
+{
+    if (link->proved)
+        channel_dial(link->channel);
+    else
+        channel_dial_failed(link->channel, why);
+}
+
 static const char *
 goaway(struct link *link, const struct frame *frame)
 {
@@ -310,7 +323,7 @@ goaway(struct link *link, const struct frame *frame)
         idem_call_fail(&call->call.base, IDEM_UNAVAILABLE, IDEM_EFFECT_REFUSED,
                        NULL, "%s: the server is going away", channel->target);
     if (redial)
-        channel_dial(channel);
+        dial_again(link, "the server is going away");
     wait_resume(refused);
     if (over)
         connection_finish(link->connection);
@@ -376,10 +389,8 @@ on_closed(void *with)
     lost = take_flying(link, 0);
     pthread_mutex_unlock(&channel->lock);
     fail_lost(link, lost);
-    if (!link->ready)
-        channel_dial_failed(channel, connection_why(connection));
-    else if (redial)
-        channel_dial(channel);
+    if (!link->ready || redial)
+        dial_again(link, connection_why(connection));
     wait_resume(lost);
     connection_unref(connection);
 }

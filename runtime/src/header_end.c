@@ -19,16 +19,17 @@ header_end_write(uint8_t *bytes, size_t room, const struct header_end *end,
 {
     struct wire_writer writer = {bytes, bytes + room};
 
-    wire_put_varint(&writer, END_STATUS, end->status);
-    wire_put_varint(&writer, END_EFFECT, end->effect);
-    wire_put_varint(&writer, END_FINAL, end->final);
-    wire_put_bytes(&writer, END_MESSAGE, end->message);
-    wire_put_bytes(&writer, END_REASON, end->reason);
-    wire_put_varint(&writer, END_FIRST_AT_MS, (uint64_t)end->first_at_ms);
+    header_put_varint(&writer, END_STATUS, end->status);
+    header_put_varint(&writer, END_EFFECT, end->effect);
+    header_put_varint(&writer, END_FINAL, end->final);
+    header_put_bytes(&writer, END_MESSAGE, end->message);
+    header_put_bytes(&writer, END_REASON, end->reason);
+    header_put_varint(&writer, END_FIRST_AT_MS, (uint64_t)end->first_at_ms);
     if (end->has_retry_after)
-        wire_put_present(&writer, END_RETRY_AFTER_MS, end->retry_after_ms);
-    wire_put_varint(&writer, END_SERVER_TIME_MS, (uint64_t)end->server_time_ms);
-    wire_put_metadata(&writer, END_TRAILERS, trailers);
+        header_put_present(&writer, END_RETRY_AFTER_MS, end->retry_after_ms);
+    header_put_varint(&writer, END_SERVER_TIME_MS,
+                      (uint64_t)end->server_time_ms);
+    header_put_metadata(&writer, END_TRAILERS, trailers);
     return (size_t)(writer.at - bytes);
 }
 
@@ -68,7 +69,7 @@ header_end_read(struct idem_bytes bytes, struct header_end *end)
     int more;
 
     *end = (struct header_end){0};
-    while ((more = wire_next(&reader, &field)) > 0) {
+    while ((more = header_next_field(&reader, &field)) > 0) {
         if (field.type == WIRE_VARINT)
             take_varint(end, &field);
         else if (field.type == WIRE_BYTES && field.number == END_MESSAGE)
@@ -83,5 +84,5 @@ enum idem_status
 header_end_trailers(struct idem_bytes bytes, struct idem_metadata *trailers,
                     struct idem_arena *arena, struct idem_error *err)
 {
-    return wire_read_metadata(bytes, END_TRAILERS, trailers, arena, err);
+    return header_read_metadata(bytes, END_TRAILERS, trailers, arena, err);
 }

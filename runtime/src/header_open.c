@@ -16,14 +16,14 @@ header_open_write(uint8_t *bytes, size_t room, const struct header_open *open,
 {
     struct wire_writer writer = {bytes, bytes + room};
 
-    wire_put_bytes(&writer, OPEN_METHOD, open->method);
-    wire_put_varint(&writer, OPEN_METHOD_ID, open->method_id);
+    header_put_bytes(&writer, OPEN_METHOD, open->method);
+    header_put_varint(&writer, OPEN_METHOD_ID, open->method_id);
     if (open->has_timeout)
-        wire_put_present(&writer, OPEN_TIMEOUT_US, open->timeout_us);
-    wire_put_bytes(&writer, OPEN_KEY, open->key);
+        header_put_present(&writer, OPEN_TIMEOUT_US, open->timeout_us);
+    header_put_bytes(&writer, OPEN_KEY, open->key);
     if (open->attempt > 1)
-        wire_put_varint(&writer, OPEN_ATTEMPT, open->attempt);
-    wire_put_metadata(&writer, OPEN_METADATA, metadata);
+        header_put_varint(&writer, OPEN_ATTEMPT, open->attempt);
+    header_put_metadata(&writer, OPEN_METADATA, metadata);
     return (size_t)(writer.at - bytes);
 }
 
@@ -54,7 +54,7 @@ header_open_read(struct idem_bytes bytes, struct header_open *open)
     int more;
 
     *open = (struct header_open){0};
-    while ((more = wire_next(&reader, &field)) > 0) {
+    while ((more = header_next_field(&reader, &field)) > 0) {
         if (field.type == WIRE_VARINT)
             take_varint(open, &field);
         else if (field.type == WIRE_BYTES && field.number == OPEN_METHOD)
@@ -69,5 +69,5 @@ enum idem_status
 header_open_metadata(struct idem_bytes bytes, struct idem_metadata *metadata,
                      struct idem_arena *arena, struct idem_error *err)
 {
-    return wire_read_metadata(bytes, OPEN_METADATA, metadata, arena, err);
+    return header_read_metadata(bytes, OPEN_METADATA, metadata, arena, err);
 }

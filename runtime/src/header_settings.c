@@ -17,11 +17,11 @@ header_settings_write(uint8_t *bytes, size_t room,
 {
     struct wire_writer writer = {bytes, bytes + room};
 
-    wire_put_varint(&writer, SETTINGS_VERSION, settings->version);
-    wire_put_varint(&writer, SETTINGS_MAX_MESSAGE, settings->max_message);
-    wire_put_varint(&writer, SETTINGS_MAX_STREAMS, settings->max_streams);
-    wire_put_varint(&writer, SETTINGS_TIME_MS, (uint64_t)settings->time_ms);
-    wire_put_bytes(&writer, SETTINGS_IDENTITY, settings->identity);
+    header_put_varint(&writer, SETTINGS_VERSION, settings->version);
+    header_put_varint(&writer, SETTINGS_MAX_MESSAGE, settings->max_message);
+    header_put_varint(&writer, SETTINGS_MAX_STREAMS, settings->max_streams);
+    header_put_varint(&writer, SETTINGS_TIME_MS, (uint64_t)settings->time_ms);
+    header_put_bytes(&writer, SETTINGS_IDENTITY, settings->identity);
     return (size_t)(writer.at - bytes);
 }
 
@@ -33,7 +33,7 @@ header_settings_read(struct idem_bytes bytes, struct header_settings *settings)
     int more;
 
     *settings = (struct header_settings){0};
-    while ((more = wire_next(&reader, &field)) > 0) {
+    while ((more = header_next_field(&reader, &field)) > 0) {
         if (field.type == WIRE_BYTES && field.number == SETTINGS_IDENTITY)
             settings->identity = field.bytes;
         else if (field.type != WIRE_VARINT)
@@ -56,8 +56,8 @@ header_goaway_write(uint8_t *bytes, size_t room,
 {
     struct wire_writer writer = {bytes, bytes + room};
 
-    wire_put_varint(&writer, GOAWAY_LAST_STREAM, goaway->last_stream);
-    wire_put_bytes(&writer, GOAWAY_REASON, goaway->reason);
+    header_put_varint(&writer, GOAWAY_LAST_STREAM, goaway->last_stream);
+    header_put_bytes(&writer, GOAWAY_REASON, goaway->reason);
     return (size_t)(writer.at - bytes);
 }
 
@@ -69,7 +69,7 @@ header_goaway_read(struct idem_bytes bytes, struct header_goaway *goaway)
     int more;
 
     *goaway = (struct header_goaway){0};
-    while ((more = wire_next(&reader, &field)) > 0) {
+    while ((more = header_next_field(&reader, &field)) > 0) {
         if (field.type == WIRE_BYTES && field.number == GOAWAY_REASON)
             goaway->reason = field.bytes;
         else if (field.type == WIRE_VARINT &&

@@ -32,22 +32,22 @@ put_tag(struct wire_writer *writer, uint32_t number, enum wire_type type)
 }
 
 void
-wire_put_present(struct wire_writer *writer, uint32_t number, uint64_t value)
+header_put_present(struct wire_writer *writer, uint32_t number, uint64_t value)
 {
     put_tag(writer, number, WIRE_VARINT);
     put_raw(writer, value);
 }
 
 void
-wire_put_varint(struct wire_writer *writer, uint32_t number, uint64_t value)
+header_put_varint(struct wire_writer *writer, uint32_t number, uint64_t value)
 {
     if (value)
-        wire_put_present(writer, number, value);
+        header_put_present(writer, number, value);
 }
 
 void
-wire_put_bytes(struct wire_writer *writer, uint32_t number,
-               struct idem_bytes value)
+header_put_bytes(struct wire_writer *writer, uint32_t number,
+                 struct idem_bytes value)
 {
     if (value.size == 0)
         return;
@@ -65,16 +65,16 @@ bytes_size(struct idem_bytes value)
 }
 
 void
-wire_put_metadata(struct wire_writer *writer, uint32_t number,
-                  const struct idem_metadata *metadata)
+header_put_metadata(struct wire_writer *writer, uint32_t number,
+                    const struct idem_metadata *metadata)
 {
     const struct idem_metadata_entry *entry = metadata ? metadata->first : NULL;
 
     for (; entry; entry = entry->next) {
         put_tag(writer, number, WIRE_BYTES);
         put_raw(writer, bytes_size(entry->name) + bytes_size(entry->value));
-        wire_put_bytes(writer, 1, entry->name);
-        wire_put_bytes(writer, 2, entry->value);
+        header_put_bytes(writer, 1, entry->name);
+        header_put_bytes(writer, 2, entry->value);
     }
 }
 
@@ -127,7 +127,7 @@ get_value(struct wire_reader *reader, struct wire_field *field)
 }
 
 int
-wire_next(struct wire_reader *reader, struct wire_field *field)
+header_next_field(struct wire_reader *reader, struct wire_field *field)
 {
     uint64_t tag;
 
@@ -149,7 +149,7 @@ read_entry(struct idem_bytes bytes, struct idem_metadata *metadata,
     struct wire_field field;
     int more;
 
-    while ((more = wire_next(&reader, &field)) > 0) {
+    while ((more = header_next_field(&reader, &field)) > 0) {
         if (field.number == 1 && field.type == WIRE_BYTES)
             name = field.bytes;
         else if (field.number == 2 && field.type == WIRE_BYTES)
@@ -161,14 +161,14 @@ read_entry(struct idem_bytes bytes, struct idem_metadata *metadata,
 }
 
 enum idem_status
-wire_read_metadata(struct idem_bytes bytes, uint32_t number,
-                   struct idem_metadata *metadata, struct idem_arena *arena,
-                   struct idem_error *err)
+header_read_metadata(struct idem_bytes bytes, uint32_t number,
+                     struct idem_metadata *metadata, struct idem_arena *arena,
+                     struct idem_error *err)
 {
     struct wire_reader reader = {bytes.data, bytes.data + bytes.size};
     struct wire_field field;
 
-    while (wire_next(&reader, &field) > 0) {
+    while (header_next_field(&reader, &field) > 0) {
         enum idem_status status;
 
         if (field.number != number || field.type != WIRE_BYTES)

@@ -28,25 +28,25 @@ struct wire_field {
 };
 
 /* A field of the default value is left out, as proto3 has it. */
-void wire_put_varint(struct wire_writer *writer, uint32_t number,
-                     uint64_t value);
-void wire_put_bytes(struct wire_writer *writer, uint32_t number,
-                    struct idem_bytes value);
+void header_put_varint(struct wire_writer *writer, uint32_t number,
+                       uint64_t value);
+void header_put_bytes(struct wire_writer *writer, uint32_t number,
+                      struct idem_bytes value);
 
 /* Also when it is the default. */
-void wire_put_present(struct wire_writer *writer, uint32_t number,
-                      uint64_t value);
+void header_put_present(struct wire_writer *writer, uint32_t number,
+                        uint64_t value);
 
-void wire_put_metadata(struct wire_writer *writer, uint32_t number,
-                       const struct idem_metadata *metadata);
+void header_put_metadata(struct wire_writer *writer, uint32_t number,
+                         const struct idem_metadata *metadata);
 
 /* 1: a field. 0: the end. -1: broken (cut, over-long, a group, number 0). */
-int wire_next(struct wire_reader *reader, struct wire_field *field);
+int header_next_field(struct wire_reader *reader, struct wire_field *field);
 
 /* All entries of a field number. */
-enum idem_status wire_read_metadata(struct idem_bytes bytes, uint32_t number,
-                                    struct idem_metadata *metadata,
-                                    struct idem_arena *arena,
-                                    struct idem_error *err) IDEM_MUST_CHECK;
+enum idem_status header_read_metadata(struct idem_bytes bytes, uint32_t number,
+                                      struct idem_metadata *metadata,
+                                      struct idem_arena *arena,
+                                      struct idem_error *err) IDEM_MUST_CHECK;
 
 #endif

@@ -158,7 +158,7 @@ wire_end(struct wire *wire, uint32_t stream)
 
     do
         assert_true(wire_next(wire, &frame));
-    while (frame.type != FRAME_END || frame.stream != stream);
+    while (frame.type != FRAME_END || (stream && frame.stream != stream));
     assert_true(header_end_read(frame.header, &end));
     return end;
 }

@@ -32,7 +32,7 @@ void wire_open(struct wire *wire, uint32_t stream,
  * has closed the connection. */
 bool wire_next(struct wire *wire, struct frame *frame);
 
-/* The END of that stream, past all other frames. */
+/* The END of that stream, or of any for 0, past all other frames. */
 struct header_end wire_end(struct wire *wire, uint32_t stream);
 
 /* Read until the server has closed the connection. */

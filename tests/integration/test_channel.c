@@ -1,0 +1,429 @@
+#include "echo_world.h"
+
+#include "chaos_io.h"
+
+#include <idem/reason.h>
+
+#include <idem/call.h>
+#include <sched.h>
+#include <string.h>
+
+/* What a caller is told when things go wrong: status, effect, and when. */
+
+static const struct idem_call_options patient = {.wait_for_ready = true,
+                                                 .timeout_ms = 15000};
+
+/* --- Size limits --- */
+
+/* B035, B100: told at once, with both sizes; the next call works. */
+static void
+a_request_over_the_channels_limit_fails_at_once(void **state)
+{
+    struct echo_options options = {.channel = {.max_message = 1000}};
+    struct echo_world world;
+    struct echo_result result;
+
+    (void)state;
+    echo_world_open(&world, &options);
+    result = echo_world_call(&world, 1, 2000, NULL);
+    assert_ended(&result, IDEM_RESOURCE_EXHAUSTED, IDEM_EFFECT_NOT_SENT);
+    assert_string_equal(result.outcome.reason, IDEM_REQUEST_TOO_LARGE);
+    assert_non_null(strstr(result.outcome.message, "2005 bytes"));
+    assert_non_null(strstr(result.outcome.message, "1000"));
+    assert_int_equal(result.outcome.attempts, 0);
+    assert_int_equal(atomic_load(&world.ran), 0);
+    result = echo_world_call(&world, 1, 10, NULL);
+    assert_echoed(&result, 1, 10);
+    echo_world_close(&world);
+}
+
+/* A request of that much, with a reply of a few bytes. */
+static struct echo_result
+world_block(struct echo_world *world, size_t size)
+{
+    struct echo_result result;
+
+    echo_world_start(world, world->channel, echo_block_async, 1, size, NULL,
+                     &result);
+    echo_world_await(world);
+    echo_result_fini(&result);
+    return result;
+}
+
+static void
+a_request_over_the_servers_limit_never_leaves(void **state)
+{
+    struct echo_options options = {.server = {.max_message = 65536}};
+    struct echo_world world;
+    struct echo_result result;
+
+    (void)state;
+    echo_world_open(&world, &options);
+    echo_world_open_gate(&world);
+    result = world_block(&world, 65536 - 6); /* rpc 87 */
+    assert_ended(&result, IDEM_OK, IDEM_EFFECT_COMMITTED);
+    result = world_block(&world, 65537 - 6);
+    assert_ended(&result, IDEM_RESOURCE_EXHAUSTED, IDEM_EFFECT_NOT_SENT);
+    assert_non_null(strstr(result.outcome.message, "65537 bytes"));
+    assert_non_null(strstr(result.outcome.message, "65536"));
+    result = echo_world_call(&world, 1, 10, NULL);
+    assert_echoed(&result, 1, 10);
+    echo_world_close(&world);
+}
+
+/* B099, B102: one execution, a size error and no time-out. */
+static void
+a_reply_over_the_channels_limit_is_an_error_about_a_done_effect(void **state)
+{
+    struct echo_options options = {.channel = {.max_message = 1024}};
+    echo_grow_request request = ECHO_GROW_REQUEST_INIT;
+    struct echo_world world;
+    struct echo_result result;
+
+    (void)state;
+    echo_world_open(&world, &options);
+    request.size = 10240;
+    result.status =
+        echo_grow(world.channel, &request, NULL, NULL, &result.outcome);
+    assert_ended(&result, IDEM_RESOURCE_EXHAUSTED, IDEM_EFFECT_COMMITTED);
+    assert_string_equal(result.outcome.reason, IDEM_REPLY_TOO_LARGE);
+    assert_int_equal(atomic_load(&world.ran), 1);
+    result = echo_world_call(&world, 1, 10, NULL);
+    assert_echoed(&result, 1, 10);
+    echo_world_close(&world);
+}
+
+static void
+a_reply_over_the_servers_limit_is_the_handlers_failure(void **state)
+{
+    struct echo_options options = {.server = {.max_message = 1024},
+                                   .channel = {.max_message = 100000}};
+    echo_grow_request request = ECHO_GROW_REQUEST_INIT;
+    struct echo_world world;
+    struct echo_result result;
+
+    (void)state;
+    echo_world_open(&world, &options);
+    request.size = 2000;
+    result.status =
+        echo_grow(world.channel, &request, NULL, NULL, &result.outcome);
+    assert_ended(&result, IDEM_RESOURCE_EXHAUSTED, IDEM_EFFECT_ROLLED_BACK);
+    echo_world_close(&world);
+}
+
+static void
+requests_that_wait_are_bounded(void **state)
+{
+    struct echo_options options = {.channel = {.max_buffered = 10000}};
+    struct echo_world world;
+    struct echo_result first, second;
+
+    (void)state;
+    echo_world_open(&world, &options);
+    echo_world_start(&world, world.channel, echo_block_async, 1, 6000, NULL,
+                     &first);
+    echo_world_await_inside(&world, 1);
+    second = echo_world_call(&world, 2, 6000, NULL);
+    assert_ended(&second, IDEM_RESOURCE_EXHAUSTED, IDEM_EFFECT_NOT_SENT);
+    echo_world_open_gate(&world);
+    echo_world_await(&world);
+    assert_ended(&first, IDEM_OK, IDEM_EFFECT_COMMITTED);
+    echo_result_fini(&first);
+    second = echo_world_call(&world, 2, 6000, NULL);
+    assert_echoed(&second, 2, 6000);
+    echo_world_close(&world);
+}
+
+/* --- What a caller may give --- */
+
+static void
+a_key_or_metadata_that_breaks_the_rules_never_leaves(void **state)
+{
+    struct echo_world world;
+    struct echo_result result;
+    char longest[257] = {0};
+    struct idem_call_metadata metadata = {"Upper", {NULL, 0}};
+    struct idem_call_options options = {.key = ""};
+
+    (void)state;
+    memset(longest, 'k', 256);
+    echo_world_open(&world, NULL);
+    result = echo_world_call(&world, 1, 1, &options);
+    assert_ended(&result, IDEM_INVALID_ARGUMENT, IDEM_EFFECT_NOT_SENT);
+    assert_string_equal(result.outcome.reason, IDEM_KEY_EMPTY);
+    options.key = longest;
+    result = echo_world_call(&world, 1, 1, &options);
+    assert_string_equal(result.outcome.reason, IDEM_KEY_TOO_LONG);
+    options.key = "a b";
+    result = echo_world_call(&world, 1, 1, &options);
+    assert_string_equal(result.outcome.reason, IDEM_KEY_CHARSET);
+    options =
+        (struct idem_call_options){.metadata = &metadata, .n_metadata = 1};
+    result = echo_world_call(&world, 1, 1, &options);
+    assert_ended(&result, IDEM_INTERNAL, IDEM_EFFECT_NOT_SENT);
+    assert_int_equal(atomic_load(&world.ran), 0);
+    echo_world_close(&world);
+}
+
+static void
+a_wrong_target_or_option_is_named(void **state)
+{
+    const struct idem_channel_options negative = {.timeout_ms = -1};
+    struct idem_channel *channel = NULL;
+    struct idem_error err;
+
+    (void)state;
+    assert_int_equal(idem_channel_new(&channel, "carrier://pigeon", NULL, &err),
+                     IDEM_INVALID_ARGUMENT);
+    assert_non_null(strstr(err.message, "carrier"));
+    assert_int_equal(idem_channel_new(&channel, "127.0.0.1:1", NULL, &err),
+                     IDEM_INVALID_ARGUMENT);
+    assert_int_equal(
+        idem_channel_new(&channel, "tcp://127.0.0.1:1", &negative, &err),
+        IDEM_INVALID_ARGUMENT);
+    assert_null(channel);
+}
+
+/* --- Deadlines and cancelling --- */
+
+static void
+a_deadline_ends_a_call_that_may_have_taken_effect(void **state)
+{
+    const struct idem_call_options soon = {.timeout_ms = 50};
+    struct echo_world world;
+    struct echo_result result;
+
+    (void)state;
+    echo_world_open(&world, NULL);
+    echo_world_call(&world, 1, 1, NULL);
+    echo_world_start(&world, world.channel, echo_block_async, 1, 1, &soon,
+                     &result);
+    echo_world_await(&world);
+    assert_ended(&result, IDEM_DEADLINE_EXCEEDED, IDEM_EFFECT_IN_DOUBT);
+    assert_int_equal(result.told, 1);
+    echo_result_fini(&result);
+    echo_world_close(&world);
+}
+
+static void
+a_deadline_that_is_over_sends_nothing(void **state)
+{
+    const struct idem_call_options past = {.timeout_ms = -1};
+    struct echo_world world;
+    struct echo_result result;
+
+    (void)state;
+    echo_world_open(&world, NULL);
+    result = echo_world_call(&world, 1, 1, &past);
+    assert_ended(&result, IDEM_DEADLINE_EXCEEDED, IDEM_EFFECT_NOT_SENT);
+    assert_int_equal(atomic_load(&world.ran), 0);
+    echo_world_close(&world);
+}
+
+/* rpc 75. */
+static void
+cancelling_reaches_the_handler(void **state)
+{
+    struct echo_world world;
+    struct echo_result result;
+
+    (void)state;
+    echo_world_open(&world, NULL);
+    echo_world_start(&world, world.channel, echo_block_async, 1, 1, NULL,
+                     &result);
+    echo_world_await_inside(&world, 1);
+    idem_call_cancel(result.call);
+    idem_call_cancel(result.call);
+    echo_world_await(&world);
+    assert_ended(&result, IDEM_CANCELLED, IDEM_EFFECT_IN_DOUBT);
+    while (atomic_load(&world.gave_up) < 1)
+        sched_yield();
+    idem_call_cancel(result.call); /* when it is over already */
+    assert_int_equal(result.told, 1);
+    echo_result_fini(&result);
+    echo_world_close(&world);
+}
+
+static void
+a_call_cancelled_before_it_is_sent_has_no_effect(void **state)
+{
+    struct echo_options options = {.channel_io = NULL};
+    struct chaos_io chaos;
+    struct chaos_script script = chaos_peace();
+    struct echo_world world;
+    struct echo_result result;
+
+    (void)state;
+    chaos_init(&chaos, &io_nng);
+    script.refuse = true;
+    chaos_set(&chaos, &script);
+    options.channel_io = &chaos.io;
+    echo_world_open(&world, &options);
+    echo_world_start(&world, world.channel, echo_echo_async, 1, 1, &patient,
+                     &result);
+    idem_call_cancel(result.call);
+    echo_world_await(&world);
+    assert_ended(&result, IDEM_CANCELLED, IDEM_EFFECT_NOT_SENT);
+    echo_result_fini(&result);
+    echo_world_close(&world);
+    assert_int_equal(atomic_load(&world.ran), 0);
+    chaos_fini(&chaos);
+}
+
+/* --- The server is away --- */
+
+/* rpc 73. */
+static void
+a_call_fails_at_once_while_the_server_is_away(void **state)
+{
+    const struct idem_channel_options slow = {.connect_backoff_ms = 60000,
+                                              .connect_backoff_max_ms = 60000};
+    struct echo_options options = {.channel = slow};
+    struct echo_world world;
+    struct echo_result result;
+
+    (void)state;
+    echo_world_open(&world, &options);
+    result = echo_world_call(&world, 1, 1, NULL);
+    assert_echoed(&result, 1, 1);
+    idem_server_free(world.server);
+    world.server = NULL;
+    for (unsigned i = 0; i < 3; i++) {
+        result = echo_world_call(&world, 1, 1, NULL);
+        assert_ended(&result, IDEM_UNAVAILABLE, IDEM_EFFECT_NOT_SENT);
+        assert_non_null(strstr(result.outcome.message, world.address));
+    }
+    echo_world_close(&world);
+}
+
+static void
+a_patient_call_waits_for_the_server(void **state)
+{
+    const struct idem_channel_options quick = {.connect_backoff_ms = 1,
+                                               .connect_backoff_max_ms = 5};
+    struct echo_options options = {.channel = quick};
+    struct echo_world world;
+    struct echo_result result;
+
+    (void)state;
+    echo_world_open(&world, &options);
+    result = echo_world_call(&world, 1, 1, NULL);
+    idem_server_free(world.server);
+    world.server = NULL;
+    result = echo_world_call(&world, 1, 1, NULL);
+    assert_ended(&result, IDEM_UNAVAILABLE, IDEM_EFFECT_NOT_SENT);
+    echo_world_start(&world, world.channel, echo_echo_async, 1, 1, &patient,
+                     &result);
+    world.server = echo_world_server(&world);
+    echo_world_await(&world);
+    assert_echoed(&result, 1, 1);
+    assert_int_equal(result.outcome.attempts, 1);
+    echo_result_fini(&result);
+    echo_world_close(&world);
+}
+
+static void
+a_patient_call_waits_no_longer_than_its_deadline(void **state)
+{
+    const struct idem_call_options brief = {.wait_for_ready = true,
+                                            .timeout_ms = 50};
+    struct echo_options options = {.channel = {.connect_backoff_ms = 1}};
+    struct echo_world world;
+    struct echo_result result;
+
+    (void)state;
+    echo_world_open(&world, &options);
+    idem_server_free(world.server);
+    world.server = NULL;
+    result = echo_world_call(&world, 1, 1, &brief);
+    assert_ended(&result, IDEM_DEADLINE_EXCEEDED, IDEM_EFFECT_NOT_SENT);
+    echo_world_close(&world);
+}
+
+/* --- Callbacks --- */
+
+static void
+block_inside(struct idem_call *call, const echo_echo_reply *reply,
+             const struct idem_outcome *outcome)
+{
+    struct echo_result *result = idem_call_user(call);
+    struct echo_world *world = result->world;
+    echo_echo_request request = ECHO_ECHO_REQUEST_INIT;
+
+    (void)reply;
+    (void)outcome;
+    result->status =
+        echo_echo(world->channel, &request, NULL, NULL, &result->outcome);
+    pthread_mutex_lock(&world->lock);
+    world->ended++;
+    pthread_cond_broadcast(&world->change);
+    pthread_mutex_unlock(&world->lock);
+}
+
+static void
+a_blocking_call_inside_a_callback_is_refused(void **state)
+{
+    struct echo_world world;
+    struct echo_result result = {0};
+    struct idem_call_options options = {.user = &result};
+    echo_echo_request request = ECHO_ECHO_REQUEST_INIT;
+
+    (void)state;
+    echo_world_open(&world, NULL);
+    result.world = &world;
+    world.started = 1;
+    result.call =
+        echo_echo_async(world.channel, &request, &options, block_inside);
+    echo_world_await(&world);
+    assert_ended(&result, IDEM_FAILED_PRECONDITION, IDEM_EFFECT_NOT_SENT);
+    echo_result_fini(&result);
+    echo_world_close(&world);
+}
+
+static void
+a_handle_may_outlive_its_channel(void **state)
+{
+    struct echo_world world;
+    struct echo_result result;
+
+    (void)state;
+    echo_world_open(&world, NULL);
+    echo_world_start(&world, world.channel, echo_block_async, 1, 1, NULL,
+                     &result);
+    echo_world_await_inside(&world, 1);
+    idem_channel_close(world.channel);
+    assert_int_equal(result.told, 1);
+    assert_ended(&result, IDEM_CANCELLED, IDEM_EFFECT_IN_DOUBT);
+    idem_call_cancel(result.call);
+    assert_ptr_equal(idem_call_user(result.call), &result);
+    echo_result_fini(&result);
+    world.channel = NULL;
+    echo_world_close(&world);
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_request_over_the_channels_limit_fails_at_once),
+        cmocka_unit_test(a_request_over_the_servers_limit_never_leaves),
+        cmocka_unit_test(
+            a_reply_over_the_channels_limit_is_an_error_about_a_done_effect),
+        cmocka_unit_test(
+            a_reply_over_the_servers_limit_is_the_handlers_failure),
+        cmocka_unit_test(requests_that_wait_are_bounded),
+        cmocka_unit_test(a_key_or_metadata_that_breaks_the_rules_never_leaves),
+        cmocka_unit_test(a_wrong_target_or_option_is_named),
+        cmocka_unit_test(a_deadline_ends_a_call_that_may_have_taken_effect),
+        cmocka_unit_test(a_deadline_that_is_over_sends_nothing),
+        cmocka_unit_test(cancelling_reaches_the_handler),
+        cmocka_unit_test(a_call_cancelled_before_it_is_sent_has_no_effect),
+        cmocka_unit_test(a_call_fails_at_once_while_the_server_is_away),
+        cmocka_unit_test(a_patient_call_waits_for_the_server),
+        cmocka_unit_test(a_patient_call_waits_no_longer_than_its_deadline),
+        cmocka_unit_test(a_blocking_call_inside_a_callback_is_refused),
+        cmocka_unit_test(a_handle_may_outlive_its_channel),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
