@@ -134,6 +134,12 @@ store_abandon(struct idem_store *store, struct idem_ticket *ticket)
 }
 
 static void
+store_settle(struct idem_store *store, struct idem_ticket *ticket)
+{
+    pg_store_post(pg_store_of(store), ticket, OPERATION_SETTLE);
+}
+
+static void
 store_epoch(struct idem_store *store, char *text)
 {
     struct pg_store *postgres = pg_store_of(store);
@@ -255,6 +261,7 @@ const struct idem_store_ops pg_store_ops = {
     .renew = store_renew,
     .look = store_look,
     .abandon = store_abandon,
+    .settle = store_settle,
     .epoch = store_epoch,
     .begin_read = store_begin_read,
     .end_read = store_end_read,

@@ -100,6 +100,7 @@ move(struct claim *claim, const struct record *record)
         return end;
     case RECORD_KEEP:
     case RECORD_ABANDON:
+    case RECORD_SETTLE:
         break;
     }
     claim->over = true;

@@ -160,6 +160,8 @@ send_query(PGconn *conn, const struct pg_query *query)
     const struct pg_arguments *with =
         query->arguments ? query->arguments : &none;
 
+    if (query->name && query->text)
+        return PQsendPrepare(conn, query->name, query->text, 0, NULL) == 1;
     if (query->name)
         return PQsendQueryPrepared(conn, query->name, with->n, with->values,
                                    with->sizes, with->formats, 1) == 1;

@@ -35,8 +35,8 @@ enum pg_end {
 
 /* A statement of a round trip. */
 struct pg_query {
-    const char *name; /* a prepared statement; NULL: text is sent as it is */
-    const char *text;
+    const char *name; /* a prepared statement; NULL: text is run as it is */
+    const char *text; /* with a name: prepare it under that name */
     const struct pg_arguments *arguments; /* NULL: none */
     struct pg_result *result;             /* binary; NULL: none came */
 };

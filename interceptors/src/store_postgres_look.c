@@ -119,6 +119,7 @@ decide(struct pg_session *session, struct idem_ticket *ticket,
         return pg_hold(session, ticket, record, done);
     case RECORD_KEEP:
     case RECORD_TAKE:
+    case RECORD_SETTLE:
         break;
     }
     return PG_OK;

@@ -18,6 +18,7 @@ static pg_operation_fn *const operations[OPERATIONS] = {
     [OPERATION_RENEW] = pg_leased_renew,
     [OPERATION_LOOK] = pg_look,
     [OPERATION_ABANDON] = pg_abandon,
+    [OPERATION_SETTLE] = pg_settle,
     [OPERATION_READ] = pg_read_begin,
 };
 

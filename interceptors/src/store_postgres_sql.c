@@ -5,7 +5,6 @@
 #include <idem/digest.h>
 
 #include <inttypes.h>
-#include <libpq-fe.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -91,6 +90,18 @@ static const char *const templates[SQL_STATEMENTS] = {
         "UPDATE @record SET state = 'ABANDONED', token = token + 1, "
         "done_at = clock_timestamp() WHERE key = $1::uuid AND "
         "token = $2::bigint AND state = 'RELEASED'",
+    [SQL_SETTLE] =
+        "WITH settled AS (UPDATE @record SET state = $3::text, "
+        "token = token + 1, lease_until = NULL, done_at = "
+        "CASE WHEN $3::text = 'DONE' THEN clock_timestamp() END, "
+        "status = $4::bigint, message = $5::bytea, reason = $6::bytea, "
+        "reply = $7::bytea, trailers = $8::bytea WHERE key = $1::uuid AND "
+        "token = $2::bigint AND (state = 'DOUBT' OR state = 'RUNNING' AND "
+        "lease_until <= clock_timestamp()) "
+        "RETURNING tenant, scope, key_text) "
+        "INSERT INTO @settlement (tenant, scope, key_text, token, state, "
+        "settled_by, why) SELECT tenant, scope, key_text, $2::bigint, "
+        "$3::text, $9::text, $10::text FROM settled",
 };
 
 static const struct {
@@ -98,6 +109,7 @@ static const struct {
 } marks[] = {
     {"@record", "%s.idem_record", "%s.idem_record_opaque"},
     {"@day", "%s.idem_day", "%s.idem_day"},
+    {"@settlement", "%s.idem_settlement", "%s.idem_settlement"},
     {"@columns", "", ", reap_at, gone_at"},
     {"@values", "",
      ", clock_timestamp() + $8::bigint * interval '1 ms', "
@@ -200,37 +212,27 @@ pg_statements_fini(struct statements *statements)
     memset(statements, 0, sizeof(*statements));
 }
 
-/* One round trip for each, once a connection. */
-static enum pg_end
-prepare(struct pg_link *link, const char *name, const char *text,
-        int64_t until_ns, struct idem_error *err)
-{
-    PGresult *result = NULL, *rest = NULL;
-    enum pg_end end = PG_LOST;
-
-    if (PQsendPrepare(link->conn, name, text, 0, NULL))
-        end = pg_link_wait(link, until_ns, &result);
-    if (end == PG_OK)
-        end = pg_link_wait(link, until_ns, &rest);
-    if (end == PG_OK && PQresultStatus(result) != PGRES_COMMAND_OK)
-        end = PG_LOST;
-    if (end != PG_OK)
-        (void)pg_fail_result(err, result);
-    PQclear(result);
-    PQclear(rest);
-    return end;
-}
-
 enum pg_end
 pg_statements_prepare(const struct statements *statements, struct pg_link *link,
                       int64_t until_ns, struct idem_error *err)
 {
-    enum pg_end end = PG_OK;
+    struct pg_query queries[SQL_STATEMENTS * 2] = {0};
+    unsigned n = 0, ok = 0;
+    enum pg_end end;
 
-    for (unsigned i = 0; i < SQL_STATEMENTS && end == PG_OK; i++)
-        for (int opaque = 0; opaque < 2 && end == PG_OK; opaque++)
-            if (statements->texts[i][opaque])
-                end = prepare(link, statements->names[i][opaque],
-                              statements->texts[i][opaque], until_ns, err);
+    for (unsigned i = 0; i < SQL_STATEMENTS * 2; i++) {
+        queries[n].name = statements->names[i / 2][i % 2];
+        queries[n].text = statements->texts[i / 2][i % 2];
+        if (queries[n].text)
+            n++;
+    }
+    end = pg_link_run(link, queries, n, until_ns);
+    while (ok < n && pg_query_ok(&queries[ok]))
+        ok++;
+    if (ok < n) {
+        (void)pg_fail_result(err, queries[ok].result);
+        end = end == PG_OK ? PG_LOST : end;
+    }
+    pg_queries_clear(queries, n);
     return end;
 }

@@ -25,6 +25,7 @@ enum statement {
     SQL_RENEW,
     SQL_ABANDON,       /* insert as ABANDONED */
     SQL_ABANDON_AGAIN, /* a released one */
+    SQL_SETTLE,        /* one in doubt, with its audit */
     SQL_STATEMENTS,
 };
 

@@ -25,6 +25,7 @@ open_store(void *with)
     const struct idem_postgres_options options = {
         .conninfo = postgres_conninfo(world->postgres),
         .connections = 4,
+        .maintain_every_ms = -1,
     };
     struct idem_store *store = NULL;
     struct idem_error err;
