@@ -15,6 +15,13 @@ enum idem_status pg_maintain(const struct pg_link_options *options,
 enum idem_status pg_make_days(struct pg_link *link, unsigned days_ahead,
                               struct idem_error *err);
 
+/* The schema that the database has; 0: none. */
+enum idem_status pg_schema_version(struct pg_link *link, int64_t *version,
+                                   struct idem_error *err) IDEM_MUST_CHECK;
+
+/* For a tool: the system's clock, patient. */
+struct pg_link_options pg_tool_options(const char *conninfo);
+
 /* Run one text statement, a bounded time. */
 enum idem_status pg_do(struct pg_link *link, const char *sql,
                        struct idem_error *err) IDEM_MUST_CHECK;

@@ -24,8 +24,9 @@ last_version(void)
     return version;
 }
 
-static enum idem_status
-read_version(struct pg_link *link, int64_t *version, struct idem_error *err)
+enum idem_status
+pg_schema_version(struct pg_link *link, int64_t *version,
+                  struct idem_error *err)
 {
     int64_t there = 0;
     enum idem_status status =
@@ -71,7 +72,7 @@ apply(struct pg_link *link, const struct migration *migration, bool *applied,
 
     *applied = false;
     if (status == IDEM_OK)
-        status = read_version(link, &found, err);
+        status = pg_schema_version(link, &found, err);
     if (status != IDEM_OK || found >= version)
         return status;
     status = run_text(link, migration->text, err);
@@ -105,7 +106,7 @@ static enum idem_status
 migrate(struct pg_link *link, unsigned *applied, struct idem_error *err)
 {
     int64_t version;
-    enum idem_status status = read_version(link, &version, err);
+    enum idem_status status = pg_schema_version(link, &version, err);
 
     if (status == IDEM_OK && version > last_version())
         return idem_fail(err, IDEM_FAILED_PRECONDITION,
@@ -121,17 +122,23 @@ migrate(struct pg_link *link, unsigned *applied, struct idem_error *err)
     return status;
 }
 
-enum idem_status
-idem_postgres_migrate(const char *conninfo, unsigned *applied,
-                      struct idem_error *err)
+struct pg_link_options
+pg_tool_options(const char *conninfo)
 {
-    const struct pg_link_options options = {
+    return (struct pg_link_options){
         .conninfo = conninfo,
         .clock = idem_clock_system(),
         .connect_timeout_ms = 10000,
         .silence_ms = 60000,
         .stop_fd = -1,
     };
+}
+
+enum idem_status
+idem_postgres_migrate(const char *conninfo, unsigned *applied,
+                      struct idem_error *err)
+{
+    const struct pg_link_options options = pg_tool_options(conninfo);
     struct pg_link link = {.options = &options};
     unsigned count = 0;
     enum idem_status status = pg_link_open(&link, err);
@@ -142,4 +149,13 @@ idem_postgres_migrate(const char *conninfo, unsigned *applied,
     if (status == IDEM_OK && applied)
         *applied = count;
     return status;
+}
+
+enum idem_status
+idem_postgres_maintain(const char *conninfo, unsigned days_ahead,
+                       struct idem_error *err)
+{
+    const struct pg_link_options options = pg_tool_options(conninfo);
+
+    return pg_maintain(&options, days_ahead ? days_ahead : DAYS_AHEAD, err);
 }

@@ -40,6 +40,33 @@ IDEM_API enum idem_status idem_postgres_migrate(const char *conninfo,
                                                 struct idem_error *err)
     IDEM_MUST_CHECK;
 
+/* One turn of upkeep, as a server's store does by itself: partitions are made
+ * and dropped, opaque keys reaped. What `idemctl maintain` runs.
+ *
+ * @param days_ahead  0: 2 */
+IDEM_API enum idem_status idem_postgres_maintain(const char *conninfo,
+                                                 unsigned days_ahead,
+                                                 struct idem_error *err)
+    IDEM_MUST_CHECK;
+
+/* Something that an operator should know. */
+typedef void idem_finding_fn(void *with, bool ok, const char *what);
+
+/**
+ * Look whether a server can work on that database: its version, its schema,
+ * the partitions of today and tomorrow (without which all new keys are
+ * refused), settings that would break a promise. What `idemctl doctor` runs.
+ *
+ * @param tell  once for each thing that was looked at
+ *
+ * @retval IDEM_OK
+ * @retval IDEM_FAILED_PRECONDITION  something is wrong; it was told
+ * @retval IDEM_UNAVAILABLE          the database cannot be asked
+ */
+IDEM_API enum idem_status
+idem_postgres_doctor(const char *conninfo, idem_finding_fn *tell, void *with,
+                     struct idem_error *err) IDEM_MUST_CHECK;
+
 IDEM_END_DECLS
 
 #endif
