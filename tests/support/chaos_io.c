@@ -24,6 +24,7 @@ struct chaos_stream {
     struct inproc_task task;
 
     /* The read under way. */
+    bool is_cut; /* the chaos's lock */
     uint64_t received;
     void *buffer;
     size_t room;
@@ -47,6 +48,18 @@ struct chaos_dialer {
     void *with;
     struct inproc_task task;
 };
+
+/* Nothing is heard of a stream that was cut, not even what had arrived. */
+static bool
+is_cut(struct chaos_stream *stream)
+{
+    bool cut;
+
+    pthread_mutex_lock(&stream->chaos->lock);
+    cut = stream->is_cut;
+    pthread_mutex_unlock(&stream->chaos->lock);
+    return cut;
+}
 
 static struct chaos_script
 script_of(struct chaos_io *chaos)
@@ -209,7 +222,9 @@ received(void *with, enum idem_status result, size_t size)
     struct chaos_stream *stream = with;
     struct chaos_script script = script_of(stream->chaos);
 
-    if (result == IDEM_OK && size > 0) {
+    if (is_cut(stream)) {
+        size = 0;
+    } else if (result == IDEM_OK && size > 0) {
         stream->received += size;
         if (stream->received > script.cut_received) {
             stream->inner->ops->close(stream->inner);
@@ -511,7 +526,9 @@ void
 chaos_cut(struct chaos_io *chaos)
 {
     pthread_mutex_lock(&chaos->lock);
+    chaos->script = chaos_peace();
     for (struct chaos_stream *at = chaos->streams; at; at = at->next) {
+        at->is_cut = true;
         at->inner->ops->close(at->inner);
         if (at->held) {
             at->held = false;

@@ -43,7 +43,7 @@ void chaos_fini(struct chaos_io *chaos);
 void chaos_set(struct chaos_io *chaos, const struct chaos_script *script);
 struct chaos_script chaos_peace(void);
 
-/* Close every stream, as a network does. */
+/* Close every stream, as a network does, and do no harm from here on. */
 void chaos_cut(struct chaos_io *chaos);
 
 /* Wait until so many writes are held. */
