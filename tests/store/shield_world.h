@@ -17,7 +17,8 @@ struct shield_asked {
     unsigned number;
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    unsigned done; /* how often */
+    unsigned done;        /* how often */
+    bool sigpipe_blocked; /* on the thread that writes to Redis (B064) */
 };
 
 /* At that URL, with a budget that a busy machine keeps. */
