@@ -16,7 +16,16 @@ enum found {
 };
 
 /* LATE: the key's window is over, so that nothing may begin. */
-enum asked { CLAIM, CLAIM_LATE, ABANDON, ABANDON_LATE, LOOK, LOOK_LATE };
+enum asked {
+    CLAIM,
+    CLAIM_LATE,
+    ABANDON,
+    ABANDON_LATE,
+    LOOK,
+    LOOK_LATE,
+    SETTLE,
+    SETTLE_LATE,
+};
 
 enum arrow {
     ABSENT,
@@ -27,7 +36,8 @@ enum arrow {
     EXPIRED,
     TAKE,
     HOLD,
-    KILL
+    KILL,
+    CLOSE,
 };
 
 static const struct {
@@ -43,23 +53,29 @@ static const struct {
     [TAKE] = {RECORD_TAKE, IDEM_VERDICT_MINE},
     [HOLD] = {RECORD_HOLD, IDEM_VERDICT_DOUBT},
     [KILL] = {RECORD_ABANDON, IDEM_VERDICT_ABANDONED},
+    [CLOSE] = {RECORD_SETTLE, IDEM_VERDICT_MINE},
 };
 
 #define ALWAYS(arrow)                                                          \
     {                                                                          \
-        arrow, arrow, arrow, arrow, arrow, arrow                               \
+        arrow, arrow, arrow, arrow, arrow, arrow, arrow, arrow                 \
     }
 
 /* clang-format off */
-static const unsigned char arrows[AT_ABANDONED + 1][LOOK_LATE + 1] = {
-    /*               CLAIM     late     ABANDON  late     LOOK     late */
-    [AT_ABSENT]   = {TAKE,     EXPIRED, KILL,    EXPIRED, ABSENT,  EXPIRED},
-    [AT_RUNNING]  = ALWAYS(RUNNING),
-    [AT_LAPSED]   = {TAKE,     HOLD,    HOLD,    HOLD,    RUNNING, RUNNING},
-    [AT_HELD]     = {HOLD,     HOLD,    HOLD,    HOLD,    DOUBT,   DOUBT},
-    [AT_RELEASED] = {TAKE,     EXPIRED, KILL,    KILL,    ABSENT,  EXPIRED},
-    [AT_DONE]     = ALWAYS(DONE),
-    [AT_DOUBT]    = ALWAYS(DOUBT),
+static const unsigned char arrows[AT_ABANDONED + 1][SETTLE_LATE + 1] = {
+    /*  CLAIM    late     ABANDON  late     LOOK     late     SETTLE   late */
+    [AT_ABSENT] =
+        {TAKE,    EXPIRED, KILL,    EXPIRED, ABSENT,  EXPIRED, ABSENT,  EXPIRED},
+    [AT_RUNNING] = ALWAYS(RUNNING),
+    [AT_LAPSED] =
+        {TAKE,    HOLD,    HOLD,    HOLD,    RUNNING, RUNNING, CLOSE,   CLOSE},
+    [AT_HELD] =
+        {HOLD,    HOLD,    HOLD,    HOLD,    DOUBT,   DOUBT,   CLOSE,   CLOSE},
+    [AT_RELEASED] =
+        {TAKE,    EXPIRED, KILL,    KILL,    ABSENT,  EXPIRED, ABSENT,  EXPIRED},
+    [AT_DONE] = ALWAYS(DONE),
+    [AT_DOUBT] =
+        {DOUBT,   DOUBT,   DOUBT,   DOUBT,   DOUBT,   DOUBT,   CLOSE,   CLOSE},
     [AT_ABANDONED] = ALWAYS(ABANDONED),
 };
 /* clang-format on */
@@ -117,6 +133,8 @@ step(const struct record *record, struct idem_ticket *ticket, enum asked asked)
     ticket->first_at_ms = record->answer.first_at_ms;
     if (ticket->verdict == IDEM_VERDICT_DONE)
         tell_answer(record, ticket);
+    if (ticket->verdict == IDEM_VERDICT_DOUBT)
+        ticket->token = record->token;
     if (ticket->verdict == IDEM_VERDICT_RUNNING)
         ticket->wait_ms = record->lease_left_ms > 0 ? record->lease_left_ms : 0;
     return meaning[arrow].move;
@@ -170,4 +188,42 @@ record_look(const struct record *record, struct idem_ticket *ticket)
 {
     if (!tell_other_key(record, ticket) && !tell_reused(record, ticket))
         (void)step(record, ticket, LOOK);
+}
+
+static bool
+is_answer(const struct record *record, const struct idem_answer *answer)
+{
+    return record->state == RECORD_DONE &&
+           record->answer.status == answer->status &&
+           idem_bytes_equal(record->answer.message, answer->message) &&
+           idem_bytes_equal(record->answer.reason, answer->reason) &&
+           idem_bytes_equal(record->answer.reply, answer->reply);
+}
+
+/* The same settlement, whose answer was lost. */
+static bool
+is_settled(const struct record *record, const struct idem_ticket *ticket)
+{
+    if (record->token != ticket->token + 1)
+        return false;
+    return ticket->settlement->took_effect ? is_answer(record, &ticket->answer)
+                                           : record->state == RECORD_RELEASED;
+}
+
+enum record_move
+record_settle(const struct record *record, struct idem_ticket *ticket)
+{
+    enum record_move move;
+
+    if (tell_other_key(record, ticket))
+        return RECORD_KEEP;
+    if (is_settled(record, ticket)) {
+        ticket->verdict = IDEM_VERDICT_MINE;
+        return RECORD_KEEP;
+    }
+    move = step(record, ticket, SETTLE);
+    if (move != RECORD_SETTLE || record->token == ticket->token)
+        return move;
+    ticket->verdict = IDEM_VERDICT_FENCED;
+    return RECORD_KEEP;
 }

@@ -35,6 +35,7 @@ enum record_move {
     RECORD_TAKE,    /* absent: insert it as RUNNING; else take it over */
     RECORD_HOLD,    /* write DOUBT; that is the verdict too */
     RECORD_ABANDON, /* write ABANDONED; that is the verdict too */
+    RECORD_SETTLE,  /* write what the settlement says, under the next token */
 };
 
 /* What a claim does; fills the ticket's verdict and what belongs to it, unless
@@ -45,6 +46,10 @@ enum record_move record_claim(const struct record *record,
 /* What abandon does. */
 enum record_move record_abandon(const struct record *record,
                                 struct idem_ticket *ticket);
+
+/* What settle does. Asked again for what it has done: KEEP with MINE. */
+enum record_move record_settle(const struct record *record,
+                               struct idem_ticket *ticket);
 
 /* What look says. */
 void record_look(const struct record *record, struct idem_ticket *ticket);

@@ -1,5 +1,6 @@
 #include <idem/deadline.h>
 #include <idem/key.h>
+#include <idem/ledger.h>
 #include <idem/retry.h>
 #include <idem/shield.h>
 #include <idem/standard.h>
@@ -81,6 +82,8 @@ idem_server_open(struct idem_server **out, struct idem_store *store,
         status = add_once(server, store, once, err);
     else
         drop(NULL, once);
+    if (status == IDEM_OK && store)
+        status = idem_ledger_add(server, store, err);
     if (status == IDEM_OK)
         status = add_deadline(server, err);
     if (status != IDEM_OK) {

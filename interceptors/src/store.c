@@ -1,6 +1,8 @@
 #include <idem/digest.h>
 #include <idem/store.h>
 
+#include <pthread.h>
+
 void
 idem_record_id_digest(struct idem_record_id *id)
 {
@@ -11,6 +13,44 @@ idem_record_id_digest(struct idem_record_id *id)
     idem_sha256_add_part(sha, idem_bytes_of(id->scope));
     idem_sha256_add_part(sha, id->key.text);
     idem_sha256_finish(sha, id->digest);
+}
+
+/* A ticket that its asker waits for. */
+struct waiting {
+    struct idem_ticket ticket; /* first: a ticket is its waiting */
+    pthread_mutex_t lock;      /* guards answered */
+    pthread_cond_t wake;
+    bool answered;
+};
+
+static void
+wake(struct idem_ticket *ticket)
+{
+    struct waiting *waiting = (struct waiting *)ticket;
+
+    pthread_mutex_lock(&waiting->lock);
+    waiting->answered = true;
+    pthread_cond_signal(&waiting->wake);
+    pthread_mutex_unlock(&waiting->lock);
+}
+
+void
+idem_store_ask(struct idem_store *store, idem_store_operation_fn *operation,
+               struct idem_ticket *ticket)
+{
+    struct waiting waiting = {.ticket = *ticket};
+
+    waiting.ticket.done = wake;
+    pthread_mutex_init(&waiting.lock, NULL);
+    pthread_cond_init(&waiting.wake, NULL);
+    operation(store, &waiting.ticket);
+    pthread_mutex_lock(&waiting.lock);
+    while (!waiting.answered)
+        pthread_cond_wait(&waiting.wake, &waiting.lock);
+    pthread_mutex_unlock(&waiting.lock);
+    pthread_cond_destroy(&waiting.wake);
+    pthread_mutex_destroy(&waiting.lock);
+    *ticket = waiting.ticket;
 }
 
 void

@@ -58,6 +58,12 @@ abandon(struct idem_store *store, struct idem_ticket *ticket)
 }
 
 static void
+settle(struct idem_store *store, struct idem_ticket *ticket)
+{
+    sqlite_writer_submit(store_of(store), ticket, SQLITE_OP_SETTLE);
+}
+
+static void
 step_is_done(struct idem_ticket *ticket)
 {
     struct sqlite_maintenance *maintenance =
@@ -135,6 +141,7 @@ static const struct idem_store_ops ops = {
     .renew = renew,
     .look = look,
     .abandon = abandon,
+    .settle = settle,
     .begin_read = sqlite_begin_read,
     .end_read = sqlite_end_read,
     .maintain = maintain,

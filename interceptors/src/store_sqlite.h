@@ -23,6 +23,7 @@ enum sqlite_op {
     SQLITE_OP_RENEW,
     SQLITE_OP_ABANDON,
     SQLITE_OP_LOOK,
+    SQLITE_OP_SETTLE,
     SQLITE_OP_MAINTAIN,
 };
 

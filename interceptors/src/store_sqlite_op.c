@@ -11,10 +11,11 @@ bool
 sqlite_op_fault(const struct idem_ticket *ticket, const char *step)
 {
     static const char *const names[] = {
-        [SQLITE_OP_CLAIM] = "claim",     [SQLITE_OP_COMPLETE] = "complete",
-        [SQLITE_OP_RELEASE] = "release", [SQLITE_OP_DOUBT] = "doubt",
-        [SQLITE_OP_RENEW] = "renew",     [SQLITE_OP_ABANDON] = "abandon",
-        [SQLITE_OP_LOOK] = "look",       [SQLITE_OP_MAINTAIN] = "maintain",
+        [SQLITE_OP_CLAIM] = "claim",       [SQLITE_OP_COMPLETE] = "complete",
+        [SQLITE_OP_RELEASE] = "release",   [SQLITE_OP_DOUBT] = "doubt",
+        [SQLITE_OP_RENEW] = "renew",       [SQLITE_OP_ABANDON] = "abandon",
+        [SQLITE_OP_LOOK] = "look",         [SQLITE_OP_SETTLE] = "settle",
+        [SQLITE_OP_MAINTAIN] = "maintain",
     };
     char point[64];
 
@@ -100,6 +101,8 @@ move(struct sqlite_store *store, struct idem_ticket *ticket,
         return take(store, ticket, record, now_ms);
     case RECORD_HOLD:
         return hold(store, ticket, record);
+    case RECORD_SETTLE:
+        return sqlite_record_settle(&store->db, ticket, now_ms) >= 0;
     case RECORD_ABANDON:
         break;
     }
@@ -137,6 +140,15 @@ abandon(struct sqlite_store *store, struct idem_ticket *ticket, int64_t now_ms)
     return sqlite_record_read(&store->db, &record, ticket, now_ms) &&
            move(store, ticket, &record, record_abandon(&record, ticket),
                 now_ms);
+}
+
+static bool
+settle(struct sqlite_store *store, struct idem_ticket *ticket, int64_t now_ms)
+{
+    struct record record;
+
+    return sqlite_record_read(&store->db, &record, ticket, now_ms) &&
+           move(store, ticket, &record, record_settle(&record, ticket), now_ms);
 }
 
 /* A completion that is repeated because its answer was lost finds its own
@@ -183,6 +195,8 @@ run(struct sqlite_store *store, struct idem_ticket *ticket, int64_t now_ms)
                          sqlite_record_renew(&store->db, ticket, now_ms));
     case SQLITE_OP_ABANDON:
         return abandon(store, ticket, now_ms);
+    case SQLITE_OP_SETTLE:
+        return settle(store, ticket, now_ms);
     case SQLITE_OP_MAINTAIN:
         return maintain(store, ticket, now_ms);
     case SQLITE_OP_LOOK:

@@ -32,6 +32,11 @@ int sqlite_record_take(struct sqlite_db *db, struct idem_ticket *ticket,
 int sqlite_record_abandon(struct sqlite_db *db, struct idem_ticket *ticket,
                           const struct record *read, int64_t now_ms);
 
+/* store_sqlite_settle.c: DOUBT, RUNNING → what the ticket's settlement says, if
+ * its token is ticket->token, with a line in the audit. */
+int sqlite_record_settle(struct sqlite_db *db, struct idem_ticket *ticket,
+                         int64_t now_ms);
+
 /* The rest is the owner's: fenced by ticket->token. */
 
 /* RUNNING, DOUBT → DONE with ticket->answer. */

@@ -16,7 +16,8 @@ same_record(const struct idem_record_id *a, const struct idem_record_id *b)
 static bool
 begins(const struct idem_ticket *ticket)
 {
-    return ticket->op == SQLITE_OP_CLAIM || ticket->op == SQLITE_OP_ABANDON;
+    return ticket->op == SQLITE_OP_CLAIM || ticket->op == SQLITE_OP_ABANDON ||
+           ticket->op == SQLITE_OP_SETTLE;
 }
 
 static bool

@@ -57,6 +57,22 @@ pack_reply(struct server_call *call, const struct ProtobufCMessage *reply)
                        base->reply.size, limit);
 }
 
+/* Which methods there are is the server's to know. */
+const struct idem_method *
+idem_context_method(const struct idem_context *context, const char *name)
+{
+    const struct server_call *call =
+        (const struct server_call *)((const char *)context -
+                                     offsetof(struct server_call, context));
+    const struct method_table *methods = &call->peer->server->methods;
+    const struct method_entry *entry =
+        method_table_find(methods, idem_bytes_of(name));
+
+    if (!entry)
+        entry = method_table_find_scope(methods, name);
+    return entry ? entry->method : NULL;
+}
+
 static void
 run_handler(struct server_call *call)
 {

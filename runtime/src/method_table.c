@@ -142,6 +142,16 @@ method_table_find(const struct method_table *table, struct idem_bytes name)
     return entry;
 }
 
+const struct method_entry *
+method_table_find_scope(const struct method_table *table, const char *scope)
+{
+    for (struct method_service *at = table->services; at; at = at->next)
+        for (unsigned i = 0; i < at->service->n_methods; i++)
+            if (strcmp(at->entries[i].method->scope, scope) == 0)
+                return &at->entries[i];
+    return NULL;
+}
+
 void
 method_table_fini(struct method_table *table)
 {

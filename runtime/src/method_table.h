@@ -35,4 +35,8 @@ enum idem_status method_table_add(struct method_table *table,
 const struct method_entry *method_table_find(const struct method_table *table,
                                              struct idem_bytes name);
 
+/* One whose records have this scope; NULL: none. Looks at each. */
+const struct method_entry *
+method_table_find_scope(const struct method_table *table, const char *scope);
+
 #endif

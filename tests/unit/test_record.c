@@ -40,34 +40,47 @@ struct line {
     bool rerun, late;
     enum record_move claim, abandon;
     enum idem_verdict claimed, abandoned, looked; /* MINE: not said yet */
+    enum idem_verdict settled;                    /* MINE: by the move SETTLE */
 };
 
 static const struct line lines[] = {
     {RECORD_ABSENT, 0, false, false, RECORD_TAKE, RECORD_ABANDON,
-     IDEM_VERDICT_MINE, IDEM_VERDICT_ABANDONED, IDEM_VERDICT_ABSENT},
+     IDEM_VERDICT_MINE, IDEM_VERDICT_ABANDONED, IDEM_VERDICT_ABSENT,
+     IDEM_VERDICT_ABSENT},
     {RECORD_ABSENT, 0, true, true, RECORD_KEEP, RECORD_KEEP,
-     IDEM_VERDICT_EXPIRED, IDEM_VERDICT_EXPIRED, IDEM_VERDICT_EXPIRED},
+     IDEM_VERDICT_EXPIRED, IDEM_VERDICT_EXPIRED, IDEM_VERDICT_EXPIRED,
+     IDEM_VERDICT_EXPIRED},
     {RECORD_RUNNING, 5, true, false, RECORD_KEEP, RECORD_KEEP,
-     IDEM_VERDICT_RUNNING, IDEM_VERDICT_RUNNING, IDEM_VERDICT_RUNNING},
+     IDEM_VERDICT_RUNNING, IDEM_VERDICT_RUNNING, IDEM_VERDICT_RUNNING,
+     IDEM_VERDICT_RUNNING},
     {RECORD_RUNNING, 5, true, true, RECORD_KEEP, RECORD_KEEP,
-     IDEM_VERDICT_RUNNING, IDEM_VERDICT_RUNNING, IDEM_VERDICT_RUNNING},
+     IDEM_VERDICT_RUNNING, IDEM_VERDICT_RUNNING, IDEM_VERDICT_RUNNING,
+     IDEM_VERDICT_RUNNING},
     {RECORD_RUNNING, 0, true, false, RECORD_TAKE, RECORD_HOLD,
-     IDEM_VERDICT_MINE, IDEM_VERDICT_DOUBT, IDEM_VERDICT_RUNNING},
+     IDEM_VERDICT_MINE, IDEM_VERDICT_DOUBT, IDEM_VERDICT_RUNNING,
+     IDEM_VERDICT_MINE},
     {RECORD_RUNNING, -9, true, true, RECORD_HOLD, RECORD_HOLD,
-     IDEM_VERDICT_DOUBT, IDEM_VERDICT_DOUBT, IDEM_VERDICT_RUNNING},
+     IDEM_VERDICT_DOUBT, IDEM_VERDICT_DOUBT, IDEM_VERDICT_RUNNING,
+     IDEM_VERDICT_MINE},
     {RECORD_RUNNING, 0, false, false, RECORD_HOLD, RECORD_HOLD,
-     IDEM_VERDICT_DOUBT, IDEM_VERDICT_DOUBT, IDEM_VERDICT_DOUBT},
+     IDEM_VERDICT_DOUBT, IDEM_VERDICT_DOUBT, IDEM_VERDICT_DOUBT,
+     IDEM_VERDICT_MINE},
     {RECORD_RELEASED, 0, false, false, RECORD_TAKE, RECORD_ABANDON,
-     IDEM_VERDICT_MINE, IDEM_VERDICT_ABANDONED, IDEM_VERDICT_ABSENT},
+     IDEM_VERDICT_MINE, IDEM_VERDICT_ABANDONED, IDEM_VERDICT_ABSENT,
+     IDEM_VERDICT_ABSENT},
     {RECORD_RELEASED, 0, false, true, RECORD_KEEP, RECORD_ABANDON,
-     IDEM_VERDICT_EXPIRED, IDEM_VERDICT_ABANDONED, IDEM_VERDICT_EXPIRED},
+     IDEM_VERDICT_EXPIRED, IDEM_VERDICT_ABANDONED, IDEM_VERDICT_EXPIRED,
+     IDEM_VERDICT_EXPIRED},
     {RECORD_DONE, 0, false, true, RECORD_KEEP, RECORD_KEEP, IDEM_VERDICT_DONE,
-     IDEM_VERDICT_DONE, IDEM_VERDICT_DONE},
+     IDEM_VERDICT_DONE, IDEM_VERDICT_DONE, IDEM_VERDICT_DONE},
     {RECORD_DOUBT, 0, true, false, RECORD_KEEP, RECORD_KEEP, IDEM_VERDICT_DOUBT,
-     IDEM_VERDICT_DOUBT, IDEM_VERDICT_DOUBT},
+     IDEM_VERDICT_DOUBT, IDEM_VERDICT_DOUBT, IDEM_VERDICT_MINE},
     {RECORD_ABANDONED, 0, true, false, RECORD_KEEP, RECORD_KEEP,
-     IDEM_VERDICT_ABANDONED, IDEM_VERDICT_ABANDONED, IDEM_VERDICT_ABANDONED},
+     IDEM_VERDICT_ABANDONED, IDEM_VERDICT_ABANDONED, IDEM_VERDICT_ABANDONED,
+     IDEM_VERDICT_ABANDONED},
 };
+
+static const struct idem_settlement settlement = {.took_effect = true};
 
 static void
 every_state_has_one_answer_to_each_question(void **state)
@@ -87,6 +100,12 @@ every_state_has_one_answer_to_each_question(void **state)
         assert_int_equal(ticket.verdict, line->abandoned);
         record_look(&record, &ticket);
         assert_int_equal(ticket.verdict, line->looked);
+        ticket.settlement = &settlement;
+        ticket.token = record.token;
+        assert_int_equal(record_settle(&record, &ticket),
+                         line->settled == IDEM_VERDICT_MINE ? RECORD_SETTLE
+                                                            : RECORD_KEEP);
+        assert_int_equal(ticket.verdict, line->settled);
     }
 }
 
@@ -171,6 +190,23 @@ another_key_with_the_same_digest_is_never_answered(void **state)
     assert_int_equal(ticket.error.status, IDEM_DATA_LOSS);
 }
 
+/* The token is what the operator's look told. */
+static void
+doubt_of_another_execution_is_not_settled(void **state)
+{
+    struct record record = record_of(RECORD_DOUBT, 0, false);
+    struct idem_ticket ticket = ticket_of(IDEM_MODE_LEASED, 0);
+
+    (void)state;
+    record.token = 3;
+    record_look(&record, &ticket);
+    assert_int_equal(ticket.token, 3);
+    ticket.settlement = &settlement;
+    ticket.token = 2;
+    assert_int_equal(record_settle(&record, &ticket), RECORD_KEEP);
+    assert_int_equal(ticket.verdict, IDEM_VERDICT_FENCED);
+}
+
 int
 main(void)
 {
@@ -181,6 +217,7 @@ main(void)
         cmocka_unit_test(who_has_the_key_alone_is_not_compared),
         cmocka_unit_test(an_answer_that_was_dropped_is_final_all_the_same),
         cmocka_unit_test(another_key_with_the_same_digest_is_never_answered),
+        cmocka_unit_test(doubt_of_another_execution_is_not_settled),
     };
 
     return cmocka_run_group_tests_name("record", tests, NULL, NULL);

@@ -20,11 +20,13 @@
  *   DONE       -         -          -         -              -
  *   ABANDONED  -         -          -         -              -
  *
+ * settle: DOUBT, and RUNNING whose lease is over → DONE or RELEASED.
+ *
  *   *   the lease is over and another call claims: what after_crash says
  *   **  only when the lease is over. The handler may have begun (a claim is all
  *       that says so until there are step marks), so it cannot be said that it
  *       never ran; but from DOUBT it never runs again
- *   *** by the token's owner, or by resolve
+ *   *** by the token's owner; settle fences it off
  *
  * The lease is over: REEXECUTE runs it again; HOLD makes it DOUBT, because the
  * claim is all that tells that its handler was begun: whoever claims and then
@@ -59,6 +61,15 @@ struct idem_answer {
     int64_t first_at_ms;        /* wall clock of the authority */
 };
 
+/* What an operator has found out about a key in doubt. Texts are audited in the
+ * transaction that settles, and not empty. */
+struct idem_settlement {
+    bool took_effect;     /* DONE with the ticket's answer; else RELEASED: it
+                           * may be tried again */
+    struct idem_bytes by; /* who says so */
+    struct idem_bytes why;
+};
+
 /* What the store says of a claim, a completion, a release or a look. */
 enum idem_verdict {
     IDEM_VERDICT_FAILED,  /* the store did not do it and nothing changed: error
@@ -72,11 +83,12 @@ enum idem_verdict {
     IDEM_VERDICT_DOUBT,   /* a crash left it in doubt, HOLD */
     IDEM_VERDICT_ABANDONED, /* never ran and never will */
     IDEM_VERDICT_ABSENT,    /* look: never seen */
-    IDEM_VERDICT_FENCED,  /* complete, release, renew: not the owner any more */
-    IDEM_VERDICT_UNKNOWN, /* complete: the connection was lost with the commit
-                           * under way. Claim again: that is the barrier */
-    IDEM_VERDICT_CONFLICT, /* complete: rolled back by a serialization failure
-                            * or deadlock. Claim and run again */
+    IDEM_VERDICT_FENCED,    /* complete, release, renew: not the owner any more.
+                             * settle: in doubt by another execution */
+    IDEM_VERDICT_UNKNOWN,   /* complete: the connection was lost with the commit
+                             * under way. Claim again: that is the barrier */
+    IDEM_VERDICT_CONFLICT,  /* complete: rolled back by a serialization failure
+                             * or deadlock. Claim and run again */
 };
 
 /* One call's business with the store, from claim to completion. The owner
@@ -98,15 +110,17 @@ struct idem_ticket {
 
     enum idem_verdict verdict;
     struct idem_error error;          /* FAILED */
-    struct idem_answer answer;        /* DONE; in: complete */
+    struct idem_answer answer;        /* DONE; in: complete, settle */
     struct idem_fingerprint recorded; /* REUSED: the first request's … */
     int64_t first_at_ms;              /* … and when it came */
-    int64_t token;                    /* MINE: the fencing token */
+    int64_t token;                    /* MINE: the fencing token. DOUBT: whose
+                                       * it is, for settle */
     unsigned executions;              /* MINE: this one included */
     int64_t wait_ms;
-    struct idem_tx *tx; /* MINE in mode TRANSACTION; the
-                         * store's, until complete or release
-                         * has answered */
+    const struct idem_settlement *settlement; /* in: settle */
+    struct idem_tx *tx;                       /* MINE in mode TRANSACTION; the
+                                               * store's, until complete or release
+                                               * has answered */
 
     /* Once per operation, on a thread of the store, never inside the call of
      * the operation. Must not block. */
@@ -158,6 +172,14 @@ struct idem_store_ops {
      * abandons has the key alone. */
     void (*abandon)(struct idem_store *store, struct idem_ticket *ticket);
 
+    /* An operator's word on a key that is in doubt: its record becomes what
+     * ticket->settlement says, if its token is still ticket->token, which is
+     * what a look told. The token grows, so that whoever ran it and comes back
+     * is fenced. Verdicts: MINE, also when just this was settled before; FENCED
+     * FAILED; ABSENT DONE RUNNING EXPIRED ABANDONED: there is no doubt. Does
+     * not compare fingerprints. */
+    void (*settle)(struct idem_store *store, struct idem_ticket *ticket);
+
     /* Optional. Which incarnation of the authority its answers are of, for a
      * cache in front of it: another text once a backup was restored or another
      * server promoted; "" while that is not known. text receives at most
@@ -184,6 +206,9 @@ struct idem_store_ops {
     void (*free)(struct idem_store *store);
 };
 
+typedef void idem_store_operation_fn(struct idem_store *store,
+                                     struct idem_ticket *ticket);
+
 /* Embed as the first member. */
 struct idem_store {
     const struct idem_store_ops *ops;
@@ -193,6 +218,12 @@ IDEM_BEGIN_DECLS
 
 /* Fill the digest from tenant, scope and the key's text. */
 IDEM_API void idem_record_id_digest(struct idem_record_id *id);
+
+/* One operation of the store's, for whoever may block: returns when it is
+ * answered. ticket->done is not used. */
+IDEM_API void idem_store_ask(struct idem_store *store,
+                             idem_store_operation_fn *operation,
+                             struct idem_ticket *ticket);
 
 /* NULL is fine. */
 IDEM_API void idem_store_free(struct idem_store *store);

@@ -3,6 +3,7 @@
 
 #include <idem/arena.h>
 #include <idem/metadata.h>
+#include <idem/method.h>
 #include <idem/outcome.h>
 
 /* What a handler knows of the call that it answers. Valid until the handler
@@ -60,6 +61,12 @@ idem_context_tenant(const struct idem_context *context);
 
 IDEM_API const struct idem_metadata *
 idem_context_metadata(const struct idem_context *context);
+
+/* A method of the server that answers this call: "package.Service/Method", or
+ * the scope of its records, which is its old name when it was renamed. NULL:
+ * none. */
+IDEM_API const struct idem_method *
+idem_context_method(const struct idem_context *context, const char *name);
 
 /* What goes back beside the reply: as idem_metadata_add. */
 IDEM_API enum idem_status idem_context_add_trailer(struct idem_context *context,
