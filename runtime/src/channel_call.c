@@ -3,16 +3,12 @@
 #include "arena.h"
 #include "message.h"
 
-#include <idem/reason.h>
-
 #include <stdlib.h>
 #include <string.h>
 
-#define NS_PER_MS 1000000
-#define TIMEOUT_MS 10000 /* of a call for which nobody states one */
 #define ARENA_SPARE 1024 /* bytes beside the call itself, in its first slab */
 
-/* A call of the client: made, walked down, sent, told. */
+/* A call of the client: begun, walked, told; and its handle. */
 
 struct waiter {
     pthread_mutex_t lock;
@@ -27,101 +23,6 @@ bool
 channel_in_callback(void)
 {
     return callbacks > 0 || connection_on_thread();
-}
-
-/* --- The bottom of the chain --- */
-
-static bool
-withdraw(struct idem_call *base, void *with)
-{
-    struct client_call *call = with;
-    struct idem_channel *channel = call->channel;
-    struct connection *connection = NULL;
-    bool mine, over = false;
-
-    (void)base;
-    pthread_mutex_lock(&channel->lock);
-    mine = call->place != PLACE_NOWHERE;
-    if (call->place == PLACE_WAITING) {
-        wait_out(channel, call);
-    } else if (call->place == PLACE_FLYING) {
-        struct link *link = call->link;
-
-        connection = link->connection;
-        connection_ref(connection);
-        link_withdraw(link, call);
-        over = link_over(link);
-    }
-    pthread_mutex_unlock(&channel->lock);
-    if (!connection)
-        return mine;
-    connection_flush(connection);
-    if (over)
-        connection_finish(connection);
-    connection_unref(connection);
-    return mine;
-}
-
-static const struct idem_holder holder = {.withdraw = withdraw};
-
-/* With the lock: on the link, or in the queue, or neither (the outcome says
- * why). *connection gets a reference when there is something to flush. */
-static enum idem_step
-put(struct idem_channel *channel, struct client_call *call,
-    struct connection **connection, bool *redial)
-{
-    enum link_placed placed = LINK_FULL;
-
-    if (channel->closing) {
-        idem_call_fail(&call->call.base, IDEM_CANCELLED, IDEM_EFFECT_NOT_SENT,
-                       NULL, "the channel is closed");
-        return IDEM_ANSWER;
-    }
-    if (!channel->link && channel->away && !call->wait_for_ready) {
-        idem_call_fail(&call->call.base, IDEM_UNAVAILABLE, IDEM_EFFECT_NOT_SENT,
-                       NULL, "%s", channel->trouble);
-        return IDEM_ANSWER;
-    }
-    if (channel->link && !channel->waiting)
-        placed = link_place(channel->link, call);
-    if (placed == LINK_REFUSED)
-        return IDEM_ANSWER;
-    if (placed == LINK_FULL)
-        wait_in(channel, call);
-    if (channel->link) {
-        *connection = channel->link->connection;
-        connection_ref(*connection);
-        *redial = link_used_up(channel->link);
-    }
-    return IDEM_WAIT;
-}
-
-static enum idem_step
-send_request(struct call *base)
-{
-    struct client_call *call = client_call_of(base);
-    struct idem_channel *channel = call->channel;
-    struct connection *connection = NULL;
-    bool redial = false;
-    enum idem_step step;
-
-    if (idem_call_remaining_ns(&base->base) == 0) {
-        idem_call_fail(&base->base, IDEM_DEADLINE_EXCEEDED,
-                       IDEM_EFFECT_NOT_SENT, NULL, "the deadline is over");
-        return IDEM_ANSWER;
-    }
-    if (!idem_call_keep(&base->base, &holder, call))
-        return IDEM_ANSWER;
-    pthread_mutex_lock(&channel->lock);
-    step = put(channel, call, &connection, &redial);
-    pthread_mutex_unlock(&channel->lock);
-    if (connection) {
-        connection_flush(connection);
-        connection_unref(connection);
-    }
-    if (redial)
-        channel_dial(channel);
-    return step;
 }
 
 /* --- Past the top --- */
@@ -229,97 +130,12 @@ free_call(struct call *base)
 }
 
 static const struct call_ops client_call_ops = {
-    send_request,
+    channel_send,
     finish,
     free_call,
 };
 
 /* --- Making one --- */
-
-static enum idem_status
-take_key(struct idem_call *base, const char *key, struct idem_error *err)
-{
-    struct idem_bytes text = idem_bytes_of(key);
-
-    if (!key)
-        return IDEM_OK;
-    if (text.size == 0)
-        return idem_fail_reason(err, IDEM_INVALID_ARGUMENT, IDEM_KEY_EMPTY,
-                                "the key is empty");
-    if (text.size > IDEM_KEY_MAX)
-        return idem_fail_reason(err, IDEM_INVALID_ARGUMENT, IDEM_KEY_TOO_LONG,
-                                "the key has %zu bytes, at most %d", text.size,
-                                IDEM_KEY_MAX);
-    for (size_t i = 0; i < text.size; i++)
-        if (text.data[i] < 0x21 || text.data[i] > 0x7E)
-            return idem_fail_reason(
-                err, IDEM_INVALID_ARGUMENT, IDEM_KEY_CHARSET,
-                "byte %zu of the key is not of 0x21..0x7E", i);
-    base->key.data = idem_arena_copy(base->arena, text);
-    if (!base->key.data)
-        return idem_fail(err, IDEM_RESOURCE_EXHAUSTED, "out of memory");
-    base->key.size = text.size;
-    return IDEM_OK;
-}
-
-static enum idem_status
-take_metadata(struct idem_call *base, const struct idem_call_options *options,
-              struct idem_error *err)
-{
-    for (size_t i = 0; i < options->n_metadata; i++) {
-        const struct idem_call_metadata *given = &options->metadata[i];
-        enum idem_status status =
-            idem_metadata_add(&base->metadata, base->arena,
-                              idem_bytes_of(given->name), given->value, err);
-
-        if (status != IDEM_OK)
-            return status;
-    }
-    return IDEM_OK;
-}
-
-static enum idem_status
-take_request(struct client_call *call, const struct ProtobufCMessage *request,
-             struct idem_error *err)
-{
-    struct idem_call *base = &call->call.base;
-    size_t limit = call->channel->options.max_message;
-    struct idem_bytes packed;
-    enum idem_status status =
-        idem_message_pack(request, base->arena, &packed, err);
-
-    if (status != IDEM_OK)
-        return status;
-    if (packed.size > limit)
-        return idem_fail_reason(err, IDEM_RESOURCE_EXHAUSTED,
-                                IDEM_REQUEST_TOO_LARGE,
-                                "the request is %zu bytes, the channel takes "
-                                "%zu",
-                                packed.size, limit);
-    base->request = packed;
-    return IDEM_OK;
-}
-
-static int64_t
-deadline_ns(const struct idem_channel *channel,
-            const struct idem_method *method,
-            const struct idem_call_options *options)
-{
-    int64_t now_ns = channel->clock->monotonic_ns(channel->clock);
-    int64_t timeout_ms = options->timeout_ms;
-
-    if (timeout_ms == 0)
-        timeout_ms = channel->options.timeout_ms;
-    if (timeout_ms == 0)
-        timeout_ms = method->timeout_ms;
-    if (timeout_ms == 0)
-        timeout_ms = TIMEOUT_MS;
-    if (timeout_ms < 0)
-        return now_ns;
-    return timeout_ms < (INT64_MAX - now_ns) / NS_PER_MS
-               ? now_ns + timeout_ms * NS_PER_MS
-               : INT64_MAX;
-}
 
 static struct client_call *
 new_call(struct idem_channel *channel, const struct idem_method *method,
@@ -335,7 +151,7 @@ new_call(struct idem_channel *channel, const struct idem_method *method,
     call->call.base.method = method;
     call->call.base.clock = channel->clock;
     call->call.base.timers = channel->timers;
-    call->call.base.deadline_ns = deadline_ns(channel, method, options);
+    call->call.base.deadline_ns = channel_deadline_ns(channel, method, options);
     call->wait_for_ready = options->wait_for_ready;
     call->user = options->user;
     call->channel = channel;
@@ -385,13 +201,9 @@ run(struct client_call *call, const struct ProtobufCMessage *request,
 {
     struct idem_call *base = &call->call.base;
     struct idem_error err = {0};
-    enum idem_status status = take_key(base, options->key, &err);
+    enum idem_status status = channel_take(call, request, options, &err);
 
     enter(call);
-    if (status == IDEM_OK)
-        status = take_metadata(base, options, &err);
-    if (status == IDEM_OK)
-        status = take_request(call, request, &err);
     if (status == IDEM_OK)
         status = take_room(call, &err);
     if (status == IDEM_OK) {

@@ -8,8 +8,9 @@
 #include "timer.h"
 
 /* What the files of the channel share. A channel has calls (channel_call.c);
- * a call that has come down its chain waits in the channel (channel_wait.c) or
- * flies on a link (channel_link.c); the dialer makes links (channel_dial.c).
+ * a call that has come down its chain (channel_send.c) waits in the
+ * channel (channel_wait.c) or flies on a link (channel_link.c); the dialer
+ * makes links (channel_dial.c).
  *
  * Locks: a call's, then the channel's, then the connection's. No event, hook or
  * callback runs under the channel's. */
@@ -144,6 +145,25 @@ struct client_call *wait_board(struct idem_channel *channel);
 
 /* Without the lock: send them up with the outcome that they have. */
 void wait_resume(struct client_call *calls);
+
+/* --- channel_send.c: the endpoint --- */
+enum idem_step channel_send(struct call *call);
+
+/* --- channel_make.c --- */
+int64_t channel_deadline_ns(const struct idem_channel *channel,
+                            const struct idem_method *method,
+                            const struct idem_call_options *options);
+
+/* Key, metadata and request, checked and copied into the call. */
+enum idem_status channel_take(struct client_call *call,
+                              const struct ProtobufCMessage *request,
+                              const struct idem_call_options *options,
+                              struct idem_error *err) IDEM_MUST_CHECK;
+
+/* --- channel_reply.c --- */
+
+/* What an END says, into the call. */
+void channel_take_end(struct client_call *call, const struct frame *frame);
 
 /* --- channel_call.c --- */
 /* Blocking in one would wait for what only this thread can do. */

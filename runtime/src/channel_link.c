@@ -2,9 +2,7 @@
 
 #include <idem/reason.h>
 
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define NS_PER_US 1000
 
@@ -168,81 +166,6 @@ link_withdraw(struct link *link, struct client_call *call)
 
 /* --- In --- */
 
-static void
-take_text(char *text, size_t room, struct idem_bytes bytes)
-{
-    size_t size = bytes.size < room - 1 ? bytes.size : room - 1;
-
-    if (size > 0)
-        memcpy(text, bytes.data, size);
-    text[size] = 0;
-}
-
-static void
-take_outcome(struct idem_outcome *outcome, const struct header_end *end)
-{
-    outcome->status = end->status <= IDEM_UNAUTHENTICATED
-                          ? (enum idem_status)end->status
-                          : IDEM_UNKNOWN;
-    /* A server's END came from a server: what says "not sent" says nothing. */
-    outcome->effect = end->effect > IDEM_EFFECT_NOT_SENT &&
-                              end->effect <= IDEM_EFFECT_IN_DOUBT
-                          ? (enum idem_effect)end->effect
-                          : IDEM_EFFECT_IN_DOUBT;
-    outcome->final = end->final;
-    outcome->first_at_ms = end->first_at_ms;
-    outcome->retry_after_ms = -1;
-    if (end->has_retry_after && end->retry_after_ms <= INT64_MAX)
-        outcome->retry_after_ms = (int64_t)end->retry_after_ms;
-    take_text(outcome->message, sizeof outcome->message, end->message);
-    take_text(outcome->reason, sizeof outcome->reason, end->reason);
-}
-
-static void
-take_reply(struct client_call *call, const struct frame *frame)
-{
-    struct idem_call *base = &call->call.base;
-    const uint8_t *copy;
-
-    if (frame->oversize) {
-        idem_call_fail(base, IDEM_RESOURCE_EXHAUSTED, base->outcome.effect,
-                       IDEM_REPLY_TOO_LARGE,
-                       "the reply is %zu bytes, the channel takes %zu",
-                       frame->payload.size, call->channel->options.max_message);
-        return;
-    }
-    copy = idem_arena_copy(base->arena, frame->payload);
-    if (!copy) {
-        idem_call_fail(base, IDEM_RESOURCE_EXHAUSTED, base->outcome.effect,
-                       NULL, "no memory for a reply of %zu bytes",
-                       frame->payload.size);
-        return;
-    }
-    base->reply = (struct idem_bytes){copy, frame->payload.size};
-}
-
-static void
-take_end(struct client_call *call, const struct frame *frame)
-{
-    struct idem_call *base = &call->call.base;
-    struct header_end end;
-    struct idem_error err;
-
-    if (!header_end_read(frame->header, &end)) {
-        idem_call_fail(base, IDEM_INTERNAL, IDEM_EFFECT_IN_DOUBT, NULL,
-                       "the server's END cannot be read");
-        return;
-    }
-    take_outcome(&base->outcome, &end);
-    if (header_end_trailers(frame->header, &base->trailers, base->arena,
-                            &err) != IDEM_OK) {
-        idem_call_fail_with(base, base->outcome.effect, &err);
-        return;
-    }
-    if (end.status == IDEM_OK)
-        take_reply(call, frame);
-}
-
 /* With the lock: a stream is free. Who waited may go; an empty link that drains
  * may end. */
 static struct client_call *
@@ -272,7 +195,7 @@ end(struct link *link, const struct frame *frame)
     refused = after_end(link, &over);
     pthread_mutex_unlock(&channel->lock);
     if (call) {
-        take_end(call, frame);
+        channel_take_end(call, frame);
         idem_call_resume(&call->call.base, IDEM_ANSWER);
     }
     wait_resume(refused);

@@ -1,48 +1,9 @@
-#include "connection.h"
+#include "connection_inside.h"
 
-#include "inbox.h"
-
-#include <pthread.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-#define OUT_MAX                                                                \
-    1048576         /* bytes unwritten over which a server stops reading       \
-                     */
 #define PING_MAX 64 /* bytes of a PING's payload */
-#define WHY_MAX 128
-
-/* What the peer's bytes are read as.
- *
- *    PREFACE --8 bytes--> SETTINGS --frame--> OPEN
- */
-enum stage {
-    STAGE_PREFACE,
-    STAGE_SETTINGS,
-    STAGE_OPEN,
-};
-
-struct connection {
-    struct io_stream *stream;
-    struct connection_options options;
-    atomic_uint refs; /* the user's, the reader's, one for a send in flight */
-
-    struct inbox inbox; /* the reader's */
-    enum stage stage;   /* the reader's */
-    struct connection_limits peer;
-
-    pthread_mutex_t lock; /* guards the rest */
-    struct outbox outbox; /* its flying half is the sender's while it sends */
-    bool sending;
-    bool dropping;  /* the flight is let go of, not written; the sender's */
-    bool corked;    /* the reader flushes at the end of its chunk */
-    bool paused;    /* the reader waits for the sender; implies sending */
-    bool finishing; /* close when all is written */
-    bool closed;
-    char why[WHY_MAX];
-};
 
 static _Thread_local unsigned depth; /* of events on this thread */
 
@@ -123,171 +84,6 @@ connection_close(struct connection *connection, const char *why)
     pthread_mutex_unlock(&connection->lock);
     if (first)
         connection->stream->ops->close(connection->stream);
-}
-
-/* --- Sending --- */
-
-/* With the lock: is there something for a new flight? What waits after close
- * takes off too, but only to let go of what it holds. */
-static bool
-take_off(struct connection *connection)
-{
-    if (connection->sending || connection->outbox.filling.total == 0)
-        return false;
-    if (connection->corked && !connection->closed)
-        return false;
-    connection->sending = true;
-    connection->dropping = connection->closed;
-    outbox_take_off(&connection->outbox);
-    if (connection->dropping)
-        outbox_grounded(&connection->outbox);
-    return true;
-}
-
-static size_t
-unwritten(const struct connection *connection)
-{
-    const struct outbox *outbox = &connection->outbox;
-
-    return outbox->filling.total +
-           (connection->sending ? outbox->flying.total : 0);
-}
-
-static void read_on(struct connection *connection);
-
-/* The flight is over. True: the next one has taken off. */
-static bool
-land(struct connection *connection)
-{
-    bool again, finish, resume;
-
-    outbox_land(&connection->outbox);
-    pthread_mutex_lock(&connection->lock);
-    connection->sending = false;
-    again = take_off(connection);
-    finish = connection->finishing && !again;
-    resume = connection->paused && (!again || connection->closed ||
-                                    unwritten(connection) < OUT_MAX / 2);
-    if (resume)
-        connection->paused = false;
-    pthread_mutex_unlock(&connection->lock);
-    if (finish)
-        connection_close(connection, "finished");
-    if (resume)
-        read_on(connection);
-    return again;
-}
-
-static void sent(void *with, enum idem_status result, size_t size);
-
-/* Hand the next parts of the flight to the transport. False: all are written,
- * or it is closed. */
-static bool
-submit(struct connection *connection)
-{
-    struct idem_bytes parts[IO_PARTS];
-    unsigned n;
-
-    if (connection->dropping)
-        return false;
-    n = outbox_parts(&connection->outbox, parts, IO_PARTS);
-    return n > 0 && connection->stream->ops->send(connection->stream, parts, n,
-                                                  sent, connection);
-}
-
-/* Flight after flight, until the transport has one under way. With the sender's
- * reference. */
-static void
-fly(struct connection *connection)
-{
-    do {
-        if (submit(connection))
-            return;
-    } while (land(connection));
-    connection_unref(connection);
-}
-
-static void
-sent(void *with, enum idem_status result, size_t size)
-{
-    struct connection *connection = with;
-
-    (void)size;
-    if (result != IDEM_OK)
-        connection_close(connection, "the peer does not read any more");
-    else if (submit(connection))
-        return;
-    if (land(connection))
-        fly(connection);
-    else
-        connection_unref(connection);
-}
-
-void
-connection_flush(struct connection *connection)
-{
-    bool flies;
-
-    pthread_mutex_lock(&connection->lock);
-    flies = take_off(connection);
-    pthread_mutex_unlock(&connection->lock);
-    if (!flies)
-        return;
-    connection_ref(connection);
-    fly(connection);
-}
-
-enum connection_append
-connection_append(struct connection *connection, const struct frame *frame,
-                  struct outbox_hold hold, uint64_t *mark)
-{
-    bool held = false, open, fits = false;
-
-    pthread_mutex_lock(&connection->lock);
-    open = !connection->closed && !connection->finishing;
-    if (mark)
-        *mark = connection->outbox.appended;
-    if (open)
-        fits = outbox_append(&connection->outbox, frame, hold, &held);
-    pthread_mutex_unlock(&connection->lock);
-    if (open && !fits)
-        connection_close(connection, "out of memory");
-    if (!fits)
-        return CONNECTION_CLOSED;
-    return held ? CONNECTION_HELD : CONNECTION_COPIED;
-}
-
-void
-connection_send(struct connection *connection, const struct frame *frame)
-{
-    if (connection_append(connection, frame, (struct outbox_hold){0}, NULL) !=
-        CONNECTION_CLOSED)
-        connection_flush(connection);
-}
-
-bool
-connection_reached(struct connection *connection, uint64_t mark)
-{
-    bool reached;
-
-    pthread_mutex_lock(&connection->lock);
-    reached = mark < connection->outbox.taken_off;
-    pthread_mutex_unlock(&connection->lock);
-    return reached;
-}
-
-void
-connection_finish(struct connection *connection)
-{
-    bool now;
-
-    connection_flush(connection);
-    pthread_mutex_lock(&connection->lock);
-    connection->finishing = true;
-    now = !connection->sending && connection->outbox.filling.total == 0;
-    pthread_mutex_unlock(&connection->lock);
-    if (now)
-        connection_close(connection, "finished");
 }
 
 /* --- Reading --- */
@@ -423,7 +219,7 @@ received(void *with, enum idem_status result, size_t size)
         digest(connection);
         set_corked(connection, false);
     }
-    read_on(connection);
+    connection_read_on(connection);
     depth--;
 }
 
@@ -439,8 +235,8 @@ end_reading(struct connection *connection)
     depth--;
 }
 
-static void
-read_on(struct connection *connection)
+void
+connection_read_on(struct connection *connection)
 {
     const struct io_stream_ops *ops = connection->stream->ops;
     bool closed;
@@ -450,7 +246,8 @@ read_on(struct connection *connection)
     pthread_mutex_lock(&connection->lock);
     closed = connection->closed;
     connection->paused = !closed && connection->options.server &&
-                         connection->sending && unwritten(connection) > OUT_MAX;
+                         connection->sending &&
+                         connection_unwritten(connection) > CONNECTION_OUT_MAX;
     if (connection->paused) {
         pthread_mutex_unlock(&connection->lock);
         return;
@@ -470,7 +267,7 @@ connection_start(struct connection *connection)
     connection_ref(connection);
     if (!connection->options.server)
         say_hello(connection);
-    read_on(connection);
+    connection_read_on(connection);
 }
 
 /* --- What it knows --- */

@@ -96,8 +96,10 @@ void peer_new(struct idem_server *server, struct io_stream *stream);
 /* Tell it to go elsewhere; its new calls are refused from here. */
 void peer_drain(struct peer *peer);
 
-/* Every call that it has not finished ends with UNAVAILABLE, if it can. */
-void peer_interrupt(struct peer *peer);
+/* Every call that it has not finished, or those without a key, ends with that
+ * status, if it can. give_up: all, with UNAVAILABLE. */
+void peer_interrupt(struct peer *peer, enum idem_status status, bool keyed_too);
+void peer_give_up(struct peer *peer);
 
 /* Its connection ends when all is written; at once. */
 void peer_finish(struct peer *peer);

@@ -68,7 +68,7 @@ idem_server_stop(struct idem_server *server)
     atomic_store(&server->leaving, true);
     if (!wait_while(server, calls_in_flight, server->options.drain_ms)) {
         chain_stop(&server->chain);
-        peers_each(server, false, peer_interrupt);
+        peers_each(server, false, peer_give_up);
         peers_each(server, true, peer_finish);
     }
     /* Clients that know GOAWAY go by themselves. To close while they still
@@ -85,7 +85,7 @@ idem_server_free(struct idem_server *server)
     if (!server)
         return;
     idem_server_stop(server);
-    peers_each(server, false, peer_interrupt);
+    peers_each(server, false, peer_give_up);
     if (server->workers)
         workers_free(server->workers);
     wait_while(server, peers_there, -1);

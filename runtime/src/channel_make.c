@@ -1,0 +1,108 @@
+#include "channel_inside.h"
+
+#include <idem/message.h>
+#include <idem/reason.h>
+
+#define NS_PER_MS 1000000
+#define TIMEOUT_MS 10000 /* of a call for which nobody states one */
+
+/* A call from what its caller gave: key, metadata, request, deadline. */
+
+static enum idem_status
+take_key(struct idem_call *base, const char *key, struct idem_error *err)
+{
+    struct idem_bytes text = idem_bytes_of(key);
+
+    if (!key)
+        return IDEM_OK;
+    if (text.size == 0)
+        return idem_fail_reason(err, IDEM_INVALID_ARGUMENT, IDEM_KEY_EMPTY,
+                                "the key is empty");
+    if (text.size > IDEM_KEY_MAX)
+        return idem_fail_reason(err, IDEM_INVALID_ARGUMENT, IDEM_KEY_TOO_LONG,
+                                "the key has %zu bytes, at most %d", text.size,
+                                IDEM_KEY_MAX);
+    for (size_t i = 0; i < text.size; i++)
+        if (text.data[i] < 0x21 || text.data[i] > 0x7E)
+            return idem_fail_reason(
+                err, IDEM_INVALID_ARGUMENT, IDEM_KEY_CHARSET,
+                "byte %zu of the key is not of 0x21..0x7E", i);
+    base->key.data = idem_arena_copy(base->arena, text);
+    if (!base->key.data)
+        return idem_fail(err, IDEM_RESOURCE_EXHAUSTED, "out of memory");
+    base->key.size = text.size;
+    return IDEM_OK;
+}
+
+static enum idem_status
+take_metadata(struct idem_call *base, const struct idem_call_options *options,
+              struct idem_error *err)
+{
+    for (size_t i = 0; i < options->n_metadata; i++) {
+        const struct idem_call_metadata *given = &options->metadata[i];
+        enum idem_status status =
+            idem_metadata_add(&base->metadata, base->arena,
+                              idem_bytes_of(given->name), given->value, err);
+
+        if (status != IDEM_OK)
+            return status;
+    }
+    return IDEM_OK;
+}
+
+static enum idem_status
+take_request(struct client_call *call, const struct ProtobufCMessage *request,
+             struct idem_error *err)
+{
+    struct idem_call *base = &call->call.base;
+    size_t limit = call->channel->options.max_message;
+    struct idem_bytes packed;
+    enum idem_status status =
+        idem_message_pack(request, base->arena, &packed, err);
+
+    if (status != IDEM_OK)
+        return status;
+    if (packed.size > limit)
+        return idem_fail_reason(err, IDEM_RESOURCE_EXHAUSTED,
+                                IDEM_REQUEST_TOO_LARGE,
+                                "the request is %zu bytes, the channel takes "
+                                "%zu",
+                                packed.size, limit);
+    base->request = packed;
+    return IDEM_OK;
+}
+
+int64_t
+channel_deadline_ns(const struct idem_channel *channel,
+                    const struct idem_method *method,
+                    const struct idem_call_options *options)
+{
+    int64_t now_ns = channel->clock->monotonic_ns(channel->clock);
+    int64_t timeout_ms = options->timeout_ms;
+
+    if (timeout_ms == 0)
+        timeout_ms = channel->options.timeout_ms;
+    if (timeout_ms == 0)
+        timeout_ms = method->timeout_ms;
+    if (timeout_ms == 0)
+        timeout_ms = TIMEOUT_MS;
+    if (timeout_ms < 0)
+        return now_ns;
+    return timeout_ms < (INT64_MAX - now_ns) / NS_PER_MS
+               ? now_ns + timeout_ms * NS_PER_MS
+               : INT64_MAX;
+}
+
+enum idem_status
+channel_take(struct client_call *call, const struct ProtobufCMessage *request,
+             const struct idem_call_options *options, struct idem_error *err)
+{
+    struct idem_call *base = &call->call.base;
+    enum idem_status status = take_key(base, options->key, err);
+
+    if (status == IDEM_OK)
+        status = take_metadata(base, options, err);
+    if (status == IDEM_OK)
+        status = take_request(call, request, err);
+    return status;
+}

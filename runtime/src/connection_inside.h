@@ -1,0 +1,58 @@
+#ifndef CONNECTION_INSIDE_H
+#define CONNECTION_INSIDE_H
+
+#include "connection.h"
+#include "inbox.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+/* What connection.c (its life, reading) and connection_send.c share. */
+
+#define CONNECTION_OUT_MAX                                                     \
+    1048576 /* bytes unwritten over which a server stops                       \
+             * reading */
+#define CONNECTION_WHY_MAX 128
+
+/* What the peer's bytes are read as.
+ *
+ *    PREFACE --8 bytes--> SETTINGS --frame--> OPEN
+ */
+enum stage {
+    STAGE_PREFACE,
+    STAGE_SETTINGS,
+    STAGE_OPEN,
+};
+
+struct connection {
+    struct io_stream *stream;
+    struct connection_options options;
+    atomic_uint refs; /* the user's, the reader's, one for a send in flight */
+
+    struct inbox inbox; /* the reader's */
+    enum stage stage;   /* the reader's */
+    struct connection_limits peer;
+
+    pthread_mutex_t lock; /* guards the rest */
+    struct outbox outbox; /* its flying half is the sender's while it sends */
+    bool sending;
+    bool dropping;  /* the flight is let go of, not written; the sender's */
+    bool corked;    /* the reader flushes at the end of its chunk */
+    bool paused;    /* the reader waits for the sender; implies sending */
+    bool finishing; /* close when all is written */
+    bool closed;
+    char why[CONNECTION_WHY_MAX];
+};
+
+/* Read on, until a receive is under way; the reader's reference ends here when
+ * the connection is closed. Without the lock. */
+void connection_read_on(struct connection *connection);
+
+/* With the lock. */
+static inline size_t
+connection_unwritten(const struct connection *connection)
+{
+    return connection->outbox.filling.total + connection->outbox.flying.total;
+}
+
+#endif

@@ -1,0 +1,162 @@
+#include "connection_inside.h"
+
+/* How frames leave: appended to one half of the outbox while the other half
+ * flies, one flight at a time.
+ *
+ *    append, append, flush --take off--> the transport has it --land-->
+ *        ^                                                        |
+ *        +----------------- what was appended meanwhile ----------+
+ */
+
+/* With the lock: is there something for a new flight? What waits after close
+ * takes off too, but only to let go of what it holds. */
+static bool
+take_off(struct connection *connection)
+{
+    if (connection->sending || connection->outbox.filling.total == 0)
+        return false;
+    if (connection->corked && !connection->closed)
+        return false;
+    connection->sending = true;
+    connection->dropping = connection->closed;
+    outbox_take_off(&connection->outbox);
+    if (connection->dropping)
+        outbox_grounded(&connection->outbox);
+    return true;
+}
+
+/* The flight is over. True: the next one has taken off. */
+static bool
+land(struct connection *connection)
+{
+    bool again, finish, resume;
+
+    outbox_land(&connection->outbox);
+    pthread_mutex_lock(&connection->lock);
+    connection->sending = false;
+    again = take_off(connection);
+    finish = connection->finishing && !again;
+    resume = connection->paused &&
+             (!again || connection->closed ||
+              connection_unwritten(connection) < CONNECTION_OUT_MAX / 2);
+    if (resume)
+        connection->paused = false;
+    pthread_mutex_unlock(&connection->lock);
+    if (finish)
+        connection_close(connection, "finished");
+    if (resume)
+        connection_read_on(connection);
+    return again;
+}
+
+static void sent(void *with, enum idem_status result, size_t size);
+
+/* Hand the next parts of the flight to the transport. False: all are written,
+ * or it is closed. */
+static bool
+submit(struct connection *connection)
+{
+    struct idem_bytes parts[IO_PARTS];
+    unsigned n;
+
+    if (connection->dropping)
+        return false;
+    n = outbox_parts(&connection->outbox, parts, IO_PARTS);
+    return n > 0 && connection->stream->ops->send(connection->stream, parts, n,
+                                                  sent, connection);
+}
+
+/* Flight after flight, until the transport has one under way. With the sender's
+ * reference. */
+static void
+fly(struct connection *connection)
+{
+    do {
+        if (submit(connection))
+            return;
+    } while (land(connection));
+    connection_unref(connection);
+}
+
+static void
+sent(void *with, enum idem_status result, size_t size)
+{
+    struct connection *connection = with;
+
+    (void)size;
+    if (result != IDEM_OK)
+        connection_close(connection, "the peer does not read any more");
+    else if (submit(connection))
+        return;
+    if (land(connection))
+        fly(connection);
+    else
+        connection_unref(connection);
+}
+
+void
+connection_flush(struct connection *connection)
+{
+    bool flies;
+
+    pthread_mutex_lock(&connection->lock);
+    flies = take_off(connection);
+    pthread_mutex_unlock(&connection->lock);
+    if (!flies)
+        return;
+    connection_ref(connection);
+    fly(connection);
+}
+
+enum connection_append
+connection_append(struct connection *connection, const struct frame *frame,
+                  struct outbox_hold hold, uint64_t *mark)
+{
+    bool held = false, open, fits = false;
+
+    pthread_mutex_lock(&connection->lock);
+    open = !connection->closed && !connection->finishing;
+    if (mark)
+        *mark = connection->outbox.appended;
+    if (open)
+        fits = outbox_append(&connection->outbox, frame, hold, &held);
+    pthread_mutex_unlock(&connection->lock);
+    if (open && !fits)
+        connection_close(connection, "out of memory");
+    if (!fits)
+        return CONNECTION_CLOSED;
+    return held ? CONNECTION_HELD : CONNECTION_COPIED;
+}
+
+void
+connection_send(struct connection *connection, const struct frame *frame)
+{
+    if (connection_append(connection, frame, (struct outbox_hold){0}, NULL) !=
+        CONNECTION_CLOSED)
+        connection_flush(connection);
+}
+
+bool
+connection_reached(struct connection *connection, uint64_t mark)
+{
+    bool reached;
+
+    pthread_mutex_lock(&connection->lock);
+    reached = mark < connection->outbox.taken_off;
+    pthread_mutex_unlock(&connection->lock);
+    return reached;
+}
+
+void
+connection_finish(struct connection *connection)
+{
+    bool now;
+
+    connection_flush(connection);
+    pthread_mutex_lock(&connection->lock);
+    connection->finishing = true;
+    now = !connection->sending && connection->outbox.filling.total == 0;
+    pthread_mutex_unlock(&connection->lock);
+    if (now)
+        connection_close(connection, "finished");
+}

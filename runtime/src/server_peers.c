@@ -1,0 +1,106 @@
+#include "server_inside.h"
+
+#include <stdlib.h>
+
+/* What the server does to its peers and their calls, one or all. */
+
+/* With the lock: the calls, each with a reference. */
+static struct server_call *
+take_calls(struct peer *peer)
+{
+    struct server_call *taken = NULL;
+
+    for (struct server_call *call = peer->calls; call; call = call->next) {
+        call_ref(&call->call);
+        call->next_taken = taken;
+        taken = call;
+    }
+    return taken;
+}
+
+/* A call with a key goes on, its answer will be asked for again; one without
+ * can be of no use to anybody. */
+static void
+interrupt(struct server_call *calls, enum idem_status status, bool keyed_too)
+{
+    while (calls) {
+        struct server_call *next = calls->next_taken;
+
+        if (keyed_too || calls->call.base.key.size == 0)
+            call_interrupt(&calls->call, status);
+        call_unref(&calls->call);
+        calls = next;
+    }
+}
+
+void
+peer_drain(struct peer *peer)
+{
+    uint8_t header[64];
+    struct header_goaway goaway = {.reason = idem_bytes_of("drain")};
+    struct frame frame = {.type = FRAME_GOAWAY, .header = {header, 0}};
+    bool first;
+
+    pthread_mutex_lock(&peer->lock);
+    first = !peer->draining;
+    peer->draining = true;
+    goaway.last_stream = peer->last_stream;
+    pthread_mutex_unlock(&peer->lock);
+    if (!first)
+        return;
+    frame.header.size = header_goaway_write(header, sizeof header, &goaway);
+    connection_send(peer->connection, &frame);
+}
+
+void
+peer_interrupt(struct peer *peer, enum idem_status status, bool keyed_too)
+{
+    struct server_call *calls;
+
+    pthread_mutex_lock(&peer->lock);
+    calls = take_calls(peer);
+    pthread_mutex_unlock(&peer->lock);
+    interrupt(calls, status, keyed_too);
+}
+
+void
+peer_give_up(struct peer *peer)
+{
+    peer_interrupt(peer, IDEM_UNAVAILABLE, true);
+}
+
+void
+peer_finish(struct peer *peer)
+{
+    connection_finish(peer->connection);
+}
+
+void
+peer_cut(struct peer *peer)
+{
+    connection_close(peer->connection, "the server stops");
+}
+
+void
+peers_each(struct idem_server *server, bool ready_only,
+           void (*visit)(struct peer *peer))
+{
+    struct peer **peers;
+    unsigned n = 0;
+
+    pthread_mutex_lock(&server->lock);
+    peers = calloc(server->n_peers + 1, sizeof(*peers));
+    IDEM_ASSERT(peers);
+    for (struct peer *peer = server->peers; peer; peer = peer->next) {
+        if (ready_only && !peer->ready)
+            continue;
+        if (connection_ref_alive(peer->connection))
+            peers[n++] = peer;
+    }
+    pthread_mutex_unlock(&server->lock);
+    while (n > 0) {
+        visit(peers[--n]);
+        connection_unref(peers[n]->connection);
+    }
+    free(peers);
+}
