@@ -117,6 +117,19 @@ emit_stubs(struct text *out, const struct method *method)
              name, output, name, input, name);
 }
 
+/* What is recorded can be read without a call. */
+static void
+emit_reader(struct text *out, const struct method *method)
+{
+    text_add(out,
+             "\n/* The reply from its bytes, as idem_resolve() gives them. On\n"
+             " * OK *reply is the caller's, as above. */\n"
+             "enum idem_status %s_read_reply(\n"
+             "    struct idem_bytes bytes, %s **reply,\n"
+             "    struct idem_error *err) IDEM_MUST_CHECK;\n",
+             method->name, method->output->alias);
+}
+
 static void
 emit_service(struct text *out, const struct service *service)
 {
@@ -134,8 +147,11 @@ emit_service(struct text *out, const struct service *service)
              names_shout(out->pool, service->name), service->full,
              service->name, service->n_methods, service->name);
     emit_handlers(out, service);
-    for (size_t i = 0; i < service->n_methods; i++)
+    for (size_t i = 0; i < service->n_methods; i++) {
         emit_stubs(out, &service->methods[i]);
+        if (strcmp(service->methods[i].policy.mode, "NONE") != 0)
+            emit_reader(out, &service->methods[i]);
+    }
 }
 
 void

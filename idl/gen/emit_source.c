@@ -2,6 +2,8 @@
 
 #include "names.h"
 
+#include <string.h>
+
 static void
 emit_frees(struct text *out, const struct model *model, const struct file *file)
 {
@@ -97,6 +99,25 @@ emit_async(struct text *out, const struct method *method)
 }
 
 static void
+emit_reader(struct text *out, const struct method *method)
+{
+    text_add(out,
+             "\nenum idem_status\n"
+             "%s_read_reply(struct idem_bytes bytes,\n"
+             "    %s **reply,\n"
+             "    struct idem_error *err)\n{\n"
+             "    struct ProtobufCMessage *raw;\n"
+             "    enum idem_status status = idem_channel_read_reply(\n"
+             "        &%s_method, bytes, &raw, err);\n\n",
+             method->name, method->output->alias, method->name);
+    text_add(out,
+             "    if (status == IDEM_OK)\n"
+             "        *reply = (%s *)raw;\n"
+             "    return status;\n}\n",
+             method->output->alias);
+}
+
+static void
 emit_register(struct text *out, const struct service *service)
 {
     const char *name = service->name;
@@ -132,6 +153,8 @@ emit_service(struct text *out, const struct model *model,
     for (size_t i = 0; i < service->n_methods; i++) {
         emit_blocking(out, &service->methods[i]);
         emit_async(out, &service->methods[i]);
+        if (strcmp(service->methods[i].policy.mode, "NONE") != 0)
+            emit_reader(out, &service->methods[i]);
     }
 }
 

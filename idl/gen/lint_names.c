@@ -138,7 +138,8 @@ add_message(struct table *table, const struct type *type)
 static void
 add_method(struct table *table, const struct method *method)
 {
-    static const char *const ends[] = {"", "_async", "_done", "_method"};
+    static const char *const ends[] = {"", "_async", "_done", "_method",
+                                       "_read_reply"};
     struct pool *pool = table->model->pool;
     const char *what = pool_printf(pool, "method %s", method->full);
 

@@ -72,7 +72,7 @@ IDEM_API enum idem_status idem_channel_add(struct idem_channel *channel,
 /* The chain, outermost first: "deadline > key > retry". Static per channel. */
 IDEM_API const char *idem_channel_chain(struct idem_channel *channel);
 
-/* Generated stubs call these two. ------------------------------------------ */
+/* Generated stubs call these. ---------------------------------------------- */
 
 /* The glue between the library and an author's typed callback. The library
  * unpacks the reply, which lives while this runs and is NULL unless the outcome
@@ -105,6 +105,11 @@ idem_channel_start(struct idem_channel *channel,
                    const struct ProtobufCMessage *request,
                    const struct idem_call_options *options,
                    idem_call_done_fn *done, void (*author)(void));
+
+/* A recorded reply from its bytes, checked and unpacked as that of a call. */
+IDEM_API enum idem_status idem_channel_read_reply(
+    const struct idem_method *method, struct idem_bytes bytes,
+    struct ProtobufCMessage **reply, struct idem_error *err) IDEM_MUST_CHECK;
 
 /* Handles of started calls. ------------------------------------------------ */
 

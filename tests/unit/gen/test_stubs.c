@@ -87,6 +87,24 @@ an_async_stub_calls_the_authors_typed_callback(void **state)
 }
 
 static void
+a_recorded_reply_is_read_as_the_methods_own_type(void **state)
+{
+    shop_buy_reply given = SHOP_BUY_REPLY_INIT, *reply = NULL;
+    struct idem_bytes bytes = {NULL, 0};
+
+    (void)state;
+    fake_runtime.reply = &given.base;
+    assert_int_equal(shop_buy_read_reply(bytes, &reply, NULL), IDEM_OK);
+    assert_ptr_equal(fake_runtime.method, &shop_buy_method);
+    assert_ptr_equal(reply, &given);
+    fake_runtime.answer = IDEM_INVALID_ARGUMENT;
+    reply = NULL;
+    assert_int_equal(shop_buy_read_reply(bytes, &reply, NULL),
+                     IDEM_INVALID_ARGUMENT);
+    assert_null(reply);
+}
+
+static void
 an_async_stub_without_a_callback_is_fine(void **state)
 {
     shop_buy_request request = SHOP_BUY_REQUEST_INIT;
@@ -157,6 +175,8 @@ main(void)
         cmocka_unit_test_setup(a_failed_call_leaves_the_reply_alone, reset),
         cmocka_unit_test_setup(reply_options_and_outcome_may_be_null, reset),
         cmocka_unit_test_setup(an_async_stub_calls_the_authors_typed_callback,
+                               reset),
+        cmocka_unit_test_setup(a_recorded_reply_is_read_as_the_methods_own_type,
                                reset),
         cmocka_unit_test_setup(an_async_stub_without_a_callback_is_fine, reset),
         cmocka_unit_test_setup(a_handler_gets_its_own_types, reset),

@@ -354,6 +354,20 @@ shop_buy_async(struct idem_channel *channel,
 }
 
 enum idem_status
+shop_buy_read_reply(struct idem_bytes bytes,
+    shop_buy_reply **reply,
+    struct idem_error *err)
+{
+    struct ProtobufCMessage *raw;
+    enum idem_status status = idem_channel_read_reply(
+        &shop_buy_method, bytes, &raw, err);
+
+    if (status == IDEM_OK)
+        *reply = (shop_buy_reply *)raw;
+    return status;
+}
+
+enum idem_status
 shop_send_http_hook(struct idem_channel *channel,
     const shop_http_hook *request,
     google_protobuf_empty **reply,
@@ -393,6 +407,20 @@ shop_send_http_hook_async(struct idem_channel *channel,
         (const struct ProtobufCMessage *)request, options,
         finish_shop_send_http_hook,
         (void (*)(void))done);
+}
+
+enum idem_status
+shop_send_http_hook_read_reply(struct idem_bytes bytes,
+    google_protobuf_empty **reply,
+    struct idem_error *err)
+{
+    struct ProtobufCMessage *raw;
+    enum idem_status status = idem_channel_read_reply(
+        &shop_send_http_hook_method, bytes, &raw, err);
+
+    if (status == IDEM_OK)
+        *reply = (google_protobuf_empty *)raw;
+    return status;
 }
 
 enum idem_status
@@ -624,4 +652,18 @@ shop_back_office_close_async(struct idem_channel *channel,
         (const struct ProtobufCMessage *)request, options,
         finish_shop_back_office_close,
         (void (*)(void))done);
+}
+
+enum idem_status
+shop_back_office_close_read_reply(struct idem_bytes bytes,
+    google_protobuf_empty **reply,
+    struct idem_error *err)
+{
+    struct ProtobufCMessage *raw;
+    enum idem_status status = idem_channel_read_reply(
+        &shop_back_office_close_method, bytes, &raw, err);
+
+    if (status == IDEM_OK)
+        *reply = (google_protobuf_empty *)raw;
+    return status;
 }

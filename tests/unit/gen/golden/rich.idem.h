@@ -129,6 +129,12 @@ struct idem_call *shop_buy_async(struct idem_channel *channel,
     const struct idem_call_options *options,
     shop_buy_done *done);
 
+/* The reply from its bytes, as idem_resolve() gives them. On
+ * OK *reply is the caller's, as above. */
+enum idem_status shop_buy_read_reply(
+    struct idem_bytes bytes, shop_buy_reply **reply,
+    struct idem_error *err) IDEM_MUST_CHECK;
+
 /* shop.v1.Shop/SendHTTPHook: mode LEASED. */
 /* Options in pieces count as one. */
 #define SHOP_SEND_HTTP_HOOK_METHOD "shop.v1.Shop/SendHTTPHook"
@@ -153,6 +159,12 @@ struct idem_call *shop_send_http_hook_async(struct idem_channel *channel,
     const shop_http_hook *request,
     const struct idem_call_options *options,
     shop_send_http_hook_done *done);
+
+/* The reply from its bytes, as idem_resolve() gives them. On
+ * OK *reply is the caller's, as above. */
+enum idem_status shop_send_http_hook_read_reply(
+    struct idem_bytes bytes, google_protobuf_empty **reply,
+    struct idem_error *err) IDEM_MUST_CHECK;
 
 /* shop.v1.Shop/Delete: mode NONE. */
 #define SHOP_DELETE_METHOD "shop.v1.Shop/Delete"
@@ -271,6 +283,12 @@ struct idem_call *shop_back_office_close_async(struct idem_channel *channel,
     const google_protobuf_empty *request,
     const struct idem_call_options *options,
     shop_back_office_close_done *done);
+
+/* The reply from its bytes, as idem_resolve() gives them. On
+ * OK *reply is the caller's, as above. */
+enum idem_status shop_back_office_close_read_reply(
+    struct idem_bytes bytes, google_protobuf_empty **reply,
+    struct idem_error *err) IDEM_MUST_CHECK;
 
 #ifdef __cplusplus
 }
