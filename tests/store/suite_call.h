@@ -83,6 +83,8 @@ int suite_run_transactions(void);
 int suite_run_sql(void);
 int suite_run_keys(void);
 int suite_run_races(void);
+int suite_run_settle(void);
+int suite_run_abandon(void);
 int suite_run_crashes(const struct suite_factory *factory);
 int suite_run_everywhere(const struct suite_factory *factory);
 
