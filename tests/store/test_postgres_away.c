@@ -1,0 +1,352 @@
+#include "postgres_world.h"
+
+#include "child.h"
+#include "tx.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* A database that is away, silent or new, and owners that are frozen or dead:
+ * nobody waits beyond the call's time, nothing happens twice. */
+
+#define NS_PER_MS INT64_C(1000000)
+#define THREADS 6
+#define CALLS 25 /* a thread */
+
+static int64_t
+now_ns(void)
+{
+    const struct idem_clock *clock = idem_clock_system();
+
+    return clock->monotonic_ns(clock);
+}
+
+static int64_t
+effects(struct postgres_world *world, const char *key)
+{
+    return postgres_sql(world->postgres,
+                        "SELECT count(*) FROM effects WHERE key = '%s'", key);
+}
+
+static void
+assert_no_key_twice(struct postgres_world *world)
+{
+    assert_int_equal(
+        postgres_sql(world->postgres,
+                     "SELECT count(*) FROM (SELECT key FROM effects GROUP BY "
+                     "key HAVING count(*) > 1) AS twice"),
+        0);
+}
+
+/* Fault 42. */
+static void
+a_database_that_is_away_refuses_at_once_and_comes_back(void **state)
+{
+    struct postgres_world *world = *state;
+    struct suite_call call;
+
+    world_call(&call, world);
+    postgres_stop(world->postgres);
+    for (int i = 0; i < 5; i++) {
+        call.ticket.deadline_ns = now_ns() + 20000 * NS_PER_MS;
+        assert_int_equal(call_claim(&call), IDEM_VERDICT_FAILED);
+        assert_int_equal(call.ticket.error.status, IDEM_UNAVAILABLE);
+        assert_string_equal(call.ticket.error.reason, "STORE_AWAY");
+        assert_true(now_ns() < call.ticket.deadline_ns);
+    }
+    postgres_restart(world->postgres);
+    call.ticket.deadline_ns = INT64_MAX;
+    world_pay(&call);
+    assert_int_equal(effects(world, call.key), 1);
+    call_close(&call);
+}
+
+static void
+a_store_opens_while_the_database_is_away(void **state)
+{
+    struct postgres_world *world = *state;
+    struct suite_call call;
+    struct idem_error err;
+    struct idem_tx *tx;
+
+    world_call(&call, world);
+    postgres_stop(world->postgres);
+    world_reopen(world);
+    tx = world->suite.store->ops->begin_read(
+        world->suite.store, call.ticket.arena, INT64_MAX, &err);
+    assert_null(tx);
+    assert_int_equal(err.status, IDEM_UNAVAILABLE);
+    postgres_restart(world->postgres);
+    world_pay(&call);
+    call_close(&call);
+}
+
+/* B082: everything hangs, nobody closes a socket. */
+static void
+a_frozen_database_holds_nobody_beyond_the_deadline(void **state)
+{
+    struct postgres_world *world = *state;
+    struct suite_call calls[8];
+
+    for (int i = 0; i < 8; i++)
+        world_call(&calls[i], world);
+    postgres_freeze(world->postgres);
+    for (int i = 0; i < 8; i++) {
+        calls[i].ticket.deadline_ns = now_ns() + 300 * NS_PER_MS;
+        call_start(&calls[i], world->suite.store->ops->claim);
+    }
+    for (int i = 0; i < 8; i++)
+        assert_int_equal(call_await(&calls[i]), IDEM_VERDICT_FAILED);
+    postgres_thaw(world->postgres);
+    for (int i = 0; i < 8; i++) {
+        calls[i].ticket.deadline_ns = INT64_MAX;
+        world_pay(&calls[i]);
+        assert_int_equal(effects(world, calls[i].key), 1);
+        call_close(&calls[i]);
+    }
+}
+
+/* B082, when it is the handler's statement that hangs. */
+static void
+a_statement_that_hangs_ends_with_the_call(void **state)
+{
+    struct postgres_world *world = *state;
+    struct suite_call call;
+
+    world_call(&call, world);
+    call.ticket.deadline_ns = now_ns() + 2000 * NS_PER_MS;
+    if (world_claim(&call) == IDEM_VERDICT_MINE) {
+        assert_int_equal(idem_sql(call.ticket.tx, NULL, NULL,
+                                  "SELECT pg_sleep(60)", IDEM_NO_VALUES),
+                         IDEM_DEADLINE_EXCEEDED);
+        assert_int_equal(call_complete(&call, IDEM_OK, "paid"),
+                         IDEM_VERDICT_FAILED);
+    }
+    call.ticket.deadline_ns = INT64_MAX;
+    world_pay(&call);
+    assert_int_equal(effects(world, call.key), 1);
+    call_close(&call);
+}
+
+static void
+a_claim_that_finds_no_connection_free_ends_at_its_deadline(void **state)
+{
+    struct postgres_world *world = *state;
+    struct suite_call holders[2], late, leased;
+
+    for (int i = 0; i < 2; i++) { /* the third is for short work */
+        world_call(&holders[i], world);
+        assert_int_equal(world_claim(&holders[i]), IDEM_VERDICT_MINE);
+    }
+    world_call(&late, world);
+    late.ticket.deadline_ns = now_ns() + 100 * NS_PER_MS;
+    assert_int_equal(call_claim(&late), IDEM_VERDICT_FAILED);
+    assert_int_equal(late.ticket.error.status, IDEM_DEADLINE_EXCEEDED);
+    world_call(&leased, world);
+    leased.ticket.mode = IDEM_MODE_LEASED;
+    assert_int_equal(call_claim(&leased), IDEM_VERDICT_MINE);
+    assert_int_equal(call_complete(&leased, IDEM_OK, "x"), IDEM_VERDICT_MINE);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(call_release(&holders[i]), IDEM_VERDICT_MINE);
+        call_close(&holders[i]);
+    }
+    call_close(&late);
+    call_close(&leased);
+}
+
+/* Fault 25: a zombie's transaction is ended by the database, and its commit
+ * fails when it wakes. */
+static void
+a_frozen_owner_loses_its_transaction(void **state)
+{
+    struct postgres_world *world = *state;
+    struct suite_call zombie, next;
+
+    world->options.idle_in_transaction_ms = 300;
+    world_reopen(world);
+    world_call(&zombie, world);
+    call_open(&next, &world->suite, zombie.key, IDEM_MODE_TRANSACTION, 1);
+    assert_int_equal(world_claim(&zombie), IDEM_VERDICT_MINE);
+    assert_int_equal(call_effect(&zombie, 1), IDEM_OK);
+    world_pay(&next);
+    assert_int_equal(call_complete(&zombie, IDEM_OK, "zombie"),
+                     IDEM_VERDICT_FAILED);
+    assert_int_equal(call_claim(&zombie), IDEM_VERDICT_DONE);
+    assert_text(zombie.ticket.answer.reply, "paid");
+    assert_int_equal(effects(world, zombie.key), 1);
+    call_close(&zombie);
+    call_close(&next);
+    world->options.idle_in_transaction_ms = 0;
+    world_reopen(world);
+}
+
+/* In a child: a claim, and a statement that would take a minute. */
+static void
+hang(struct postgres_world *world, const char *key)
+{
+    struct suite suite = world->suite;
+    struct suite_call call;
+
+    suite.store = world_store(world);
+    call_open(&call, &suite, key, IDEM_MODE_TRANSACTION, 1);
+    if (world_claim(&call) == IDEM_VERDICT_MINE)
+        (void)!idem_sql(call.ticket.tx, NULL, NULL, "SELECT pg_sleep(60)",
+                        IDEM_NO_VALUES);
+    _exit(0);
+}
+
+/* Fault 26: free after client_connection_check_interval, not after the
+ * statement. Fault 13: nothing of it is left. */
+static void
+a_key_of_a_killed_owner_is_free_before_its_statement_ends(void **state)
+{
+    struct postgres_world *world = *state;
+    struct suite_call call;
+    int64_t start_ns;
+    pid_t child;
+
+    world_call(&call, world);
+    idem_store_free(world->suite.store); /* a fork takes one thread */
+    child = fork();
+    assert_true(child >= 0);
+    if (child == 0)
+        hang(world, call.key);
+    assert_true(postgres_wait(world->postgres, 20000,
+                              "SELECT count(*) FROM pg_stat_activity WHERE "
+                              "query = 'SELECT pg_sleep(60)'"));
+    kill(child, SIGKILL);
+    waitpid(child, NULL, 0);
+    start_ns = now_ns();
+    world->suite.store = world_store(world);
+    world_pay(&call);
+    assert_true(now_ns() - start_ns < 9000 * NS_PER_MS);
+    assert_int_equal(effects(world, call.key), 1);
+    call_close(&call);
+}
+
+struct payer {
+    struct postgres_world *world;
+    pthread_t thread;
+    struct suite_call calls[CALLS];
+};
+
+static void *
+pay_all(void *with)
+{
+    struct payer *payer = with;
+
+    for (int i = 0; i < CALLS; i++)
+        world_pay(&payer->calls[i]);
+    return NULL;
+}
+
+static void
+pay_under(struct postgres_world *world,
+          void (*disturb)(struct postgres_world *world))
+{
+    static struct payer payers[THREADS];
+
+    for (int i = 0; i < THREADS; i++) {
+        payers[i].world = world;
+        for (int j = 0; j < CALLS; j++)
+            world_call(&payers[i].calls[j], world);
+    }
+    for (int i = 0; i < THREADS; i++)
+        assert_int_equal(
+            pthread_create(&payers[i].thread, NULL, pay_all, &payers[i]), 0);
+    disturb(world);
+    for (int i = 0; i < THREADS; i++)
+        pthread_join(payers[i].thread, NULL);
+    for (int i = 0; i < THREADS; i++)
+        for (int j = 0; j < CALLS; j++) {
+            assert_int_equal(effects(world, payers[i].calls[j].key), 1);
+            call_close(&payers[i].calls[j]);
+        }
+    assert_no_key_twice(world);
+}
+
+static void
+wait_for_more(struct postgres_world *world, int64_t more)
+{
+    char sql[128];
+    int64_t paid =
+        postgres_sql(world->postgres, "SELECT count(*) FROM effects");
+
+    snprintf(sql, sizeof(sql), "SELECT (count(*) >= %lld)::int FROM effects",
+             (long long)(paid + more));
+    assert_true(postgres_wait(world->postgres, 60000, sql));
+}
+
+static void
+crash_three_times(struct postgres_world *world)
+{
+    for (int i = 0; i < 3; i++) {
+        wait_for_more(world, 20);
+        postgres_restart(world->postgres); /* -m immediate */
+    }
+}
+
+/* Fault 17, I1, I10. */
+static void
+a_database_that_crashes_under_load_doubles_and_loses_nothing(void **state)
+{
+    pay_under(*state, crash_three_times);
+}
+
+static void
+terminate_backends(struct postgres_world *world)
+{
+    for (int i = 0; i < 15; i++) {
+        wait_for_more(world, 5);
+        postgres_sql(world->postgres,
+                     "SELECT count(pg_terminate_backend(pid)) FROM "
+                     "pg_stat_activity WHERE application_name = 'idem' AND "
+                     "random() < 0.5");
+    }
+}
+
+/* Faults 18, B081. */
+static void
+terminated_backends_double_and_lose_nothing(void **state)
+{
+    pay_under(*state, terminate_backends);
+}
+
+static int
+set_up(void **state)
+{
+    *state = world_open(true);
+    return 0;
+}
+
+static int
+tear_down(void **state)
+{
+    world_close(*state);
+    return 0;
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(
+            a_database_that_is_away_refuses_at_once_and_comes_back),
+        cmocka_unit_test(a_store_opens_while_the_database_is_away),
+        cmocka_unit_test(a_frozen_database_holds_nobody_beyond_the_deadline),
+        cmocka_unit_test(a_statement_that_hangs_ends_with_the_call),
+        cmocka_unit_test(
+            a_claim_that_finds_no_connection_free_ends_at_its_deadline),
+        cmocka_unit_test(a_frozen_owner_loses_its_transaction),
+        cmocka_unit_test(
+            a_database_that_crashes_under_load_doubles_and_loses_nothing),
+        cmocka_unit_test(terminated_backends_double_and_lose_nothing),
+        cmocka_unit_test(
+            a_key_of_a_killed_owner_is_free_before_its_statement_ends),
+    };
+
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}

@@ -1,0 +1,377 @@
+#include "postgres_world.h"
+
+#include <pthread.h>
+#include <string.h>
+
+/* Days, migrations and what the epoch says. The database's clock cannot be
+ * moved, so days are put into its past. */
+
+#define DAY_MS INT64_C(86400000)
+
+static int64_t
+today(struct postgres_world *world)
+{
+    return world->factory.wall_ms(world) / DAY_MS;
+}
+
+static void
+maintain(struct postgres_world *world)
+{
+    struct idem_error err;
+
+    if (world->suite.store->ops->maintain(world->suite.store, &err) != IDEM_OK)
+        fail_msg("maintain: %s", err.message);
+}
+
+/* A partition of a day in the past, as if it had been made then. */
+static void
+open_day(struct postgres_world *world, int64_t day)
+{
+    postgres_sql(
+        world->postgres,
+        "DO $do$ DECLARE name text := 'idem_record_' || to_char("
+        "date '1970-01-01' + %lld, 'YYYYMMDD'); "
+        "a text := rpad(lpad(to_hex(%lld), 12, '0'), 32, '0'); "
+        "b text := rpad(lpad(to_hex(%lld), 12, '0'), 32, '0'); BEGIN "
+        "EXECUTE format('CREATE TABLE %%I PARTITION OF idem_record FOR VALUES "
+        "FROM (%%L) TO (%%L)', name, a, b); "
+        "INSERT INTO idem_day (day) VALUES (%lld); END $do$",
+        (long long)day, (long long)(day * DAY_MS),
+        (long long)((day + 1) * DAY_MS), (long long)day);
+}
+
+static bool
+day_is_open(struct postgres_world *world, int64_t day)
+{
+    return postgres_sql(world->postgres,
+                        "SELECT count(*) FROM idem_day WHERE open AND day = "
+                        "%lld",
+                        (long long)day) == 1;
+}
+
+/* Semantics M7, I7: the dropped partition is the fence. */
+static void
+a_day_whose_windows_are_over_is_dropped_and_its_keys_refused(void **state)
+{
+    struct postgres_world *world = *state;
+    int64_t kept = today(world) - 20, dropped = today(world) - 21;
+    struct suite_call call;
+    char key[IDEM_KEY_MAX + 1];
+
+    open_day(world, kept);
+    open_day(world, dropped);
+    suite_key_at(key, kept * DAY_MS + 5, 40 * DAY_MS);
+    call_open(&call, &world->suite, key, IDEM_MODE_LEASED, 1);
+    assert_int_equal(call_claim(&call), IDEM_VERDICT_MINE);
+    assert_int_equal(call_complete(&call, IDEM_OK, "kept"), IDEM_VERDICT_MINE);
+    maintain(world);
+    assert_true(day_is_open(world, kept));
+    assert_false(day_is_open(world, dropped));
+    assert_int_equal(call_claim(&call), IDEM_VERDICT_DONE);
+    call_close(&call);
+    suite_key_at(key, dropped * DAY_MS + 5, 40 * DAY_MS);
+    assert_int_equal(
+        suite_claim_once(&world->suite, key, IDEM_MODE_TRANSACTION, 1),
+        IDEM_VERDICT_EXPIRED);
+    assert_int_equal(suite_claim_once(&world->suite, key, IDEM_MODE_LEASED, 1),
+                     IDEM_VERDICT_EXPIRED);
+}
+
+static void
+a_dropped_day_is_never_opened_again(void **state)
+{
+    struct postgres_world *world = *state;
+    int64_t dropped = today(world) - 31;
+
+    open_day(world, dropped);
+    maintain(world);
+    maintain(world);
+    assert_false(day_is_open(world, dropped));
+}
+
+/* Also without the table of days: the database itself refuses (23514). */
+static void
+a_day_without_a_partition_is_refused_by_the_database(void **state)
+{
+    struct postgres_world *world = *state;
+    int64_t day = today(world) - 40;
+    char key[IDEM_KEY_MAX + 1];
+
+    postgres_sql(world->postgres, "INSERT INTO idem_day (day) VALUES (%lld)",
+                 (long long)day);
+    suite_key_at(key, day * DAY_MS, 400 * DAY_MS);
+    assert_int_equal(suite_claim_once(&world->suite, key, IDEM_MODE_LEASED, 1),
+                     IDEM_VERDICT_EXPIRED);
+    postgres_sql(world->postgres, "DELETE FROM idem_day WHERE day = %lld",
+                 (long long)day);
+}
+
+/* B083: the border of a partition lies between two days, a key on one side. */
+static void
+a_key_at_midnight_is_one_key(void **state)
+{
+    struct postgres_world *world = *state;
+    int64_t midnight_ms = today(world) * DAY_MS;
+
+    for (int64_t ms = midnight_ms - 1; ms <= midnight_ms; ms++) {
+        char key[IDEM_KEY_MAX + 1];
+
+        suite_key_at(key, ms, 3 * DAY_MS);
+        assert_int_equal(
+            suite_claim_once(&world->suite, key, IDEM_MODE_TRANSACTION, 1),
+            IDEM_VERDICT_MINE);
+        for (int i = 0; i < 2; i++)
+            assert_int_equal(
+                suite_claim_once(&world->suite, key, IDEM_MODE_TRANSACTION, 1),
+                IDEM_VERDICT_DONE);
+    }
+}
+
+/* B012, B018: first the answer goes, then the record, in batches. */
+static void
+an_opaque_key_loses_its_answer_and_then_its_record(void **state)
+{
+    struct postgres_world *world = *state;
+    const char *key = "order-4711";
+
+    assert_int_equal(suite_claim_once(&world->suite, key, IDEM_MODE_LEASED, 1),
+                     IDEM_VERDICT_MINE);
+    postgres_sql(world->postgres,
+                 "UPDATE idem_record_opaque SET reap_at = now() - interval "
+                 "'1 s'");
+    maintain(world);
+    {
+        struct suite_call call;
+
+        call_open(&call, &world->suite, key, IDEM_MODE_LEASED, 1);
+        assert_int_equal(call_claim(&call), IDEM_VERDICT_DONE);
+        assert_int_equal(call.ticket.answer.status, IDEM_ALREADY_EXISTS);
+        assert_text(call.ticket.answer.reason, "ANSWER_DROPPED");
+        call_close(&call);
+    }
+    postgres_sql(world->postgres,
+                 "UPDATE idem_record_opaque SET reap_at = now() - interval "
+                 "'1 s', gone_at = now() - interval '1 s'");
+    maintain(world);
+    assert_int_equal(postgres_sql(world->postgres,
+                                  "SELECT count(*) FROM idem_record_opaque"),
+                     0);
+}
+
+/* B075: ten at once on the claim of a dead server. */
+static void
+an_orphaned_claim_is_taken_over_by_one(void **state)
+{
+    struct postgres_world *world = *state;
+    struct suite_call orphan, rivals[10];
+    unsigned winners = 0;
+
+    world_call(&orphan, world);
+    orphan.ticket.mode = IDEM_MODE_LEASED;
+    assert_int_equal(call_claim(&orphan), IDEM_VERDICT_MINE);
+    suite_pass_lease(&world->suite);
+    for (int i = 0; i < 10; i++) {
+        call_open(&rivals[i], &world->suite, orphan.key, IDEM_MODE_LEASED, 1);
+        call_start(&rivals[i], world->suite.store->ops->claim);
+    }
+    for (int i = 0; i < 10; i++)
+        if (call_await(&rivals[i]) == IDEM_VERDICT_MINE)
+            winners++;
+        else
+            assert_int_equal(rivals[i].ticket.verdict, IDEM_VERDICT_RUNNING);
+    assert_int_equal(winners, 1);
+    assert_int_equal(call_complete(&orphan, IDEM_OK, "late"),
+                     IDEM_VERDICT_FENCED);
+    for (int i = 0; i < 10; i++)
+        call_close(&rivals[i]);
+    call_close(&orphan);
+}
+
+/* A pool that holds its connections while partitions come and go. */
+static void
+two_may_maintain_at_once(void **state)
+{
+    struct postgres_world *world = *state;
+    struct idem_store *other = world_store(world);
+
+    maintain(world);
+    assert_int_equal(other->ops->maintain(other, NULL), IDEM_OK);
+    assert_true(day_is_open(world, today(world) + 2));
+    idem_store_free(other);
+}
+
+/* Semantics 4.5: a restore is another generation, so another epoch. */
+static void
+the_epoch_changes_with_the_generation(void **state)
+{
+    struct postgres_world *world = *state;
+    char before[IDEM_EPOCH_MAX], after[IDEM_EPOCH_MAX];
+
+    world->suite.store->ops->epoch(world->suite.store, before);
+    assert_true(before[0] != '\0');
+    postgres_sql(world->postgres,
+                 "UPDATE idem_meta SET generation = generation + 1");
+    world_reopen(world);
+    world->suite.store->ops->epoch(world->suite.store, after);
+    assert_true(after[0] != '\0');
+    assert_string_not_equal(before, after);
+}
+
+static void *
+migrate(void *with)
+{
+    unsigned applied = 0;
+
+    if (idem_postgres_migrate(with, &applied, NULL) != IDEM_OK)
+        applied = 1000;
+    return (void *)(uintptr_t)applied;
+}
+
+static void
+migrations_run_once_however_many_migrate(void **state)
+{
+    struct postgres *postgres = postgres_start(NULL);
+    union {
+        const char *text;
+        void *with;
+    } conninfo = {postgres_conninfo(postgres)};
+    pthread_t threads[4];
+    uintptr_t sum = 0;
+    unsigned again = 1000;
+
+    (void)state;
+    for (int i = 0; i < 4; i++)
+        assert_int_equal(
+            pthread_create(&threads[i], NULL, migrate, conninfo.with), 0);
+    for (int i = 0; i < 4; i++) {
+        void *applied;
+
+        pthread_join(threads[i], &applied);
+        sum += (uintptr_t)applied;
+    }
+    assert_int_equal(sum,
+                     postgres_sql(postgres, "SELECT version FROM idem_meta"));
+    assert_int_equal(idem_postgres_migrate(conninfo.text, &again, NULL),
+                     IDEM_OK);
+    assert_int_equal(again, 0);
+    postgres_free(postgres);
+}
+
+static enum idem_status
+try_open(struct postgres *postgres, struct idem_error *err)
+{
+    const struct idem_postgres_options options = {
+        .conninfo = postgres_conninfo(postgres), .connections = 1};
+    struct idem_store *store = NULL;
+    enum idem_status status = idem_postgres_open(&store, &options, err);
+
+    idem_store_free(store);
+    return status;
+}
+
+static void
+another_schema_is_refused_with_both_versions(void **state)
+{
+    struct postgres *postgres = postgres_start(NULL);
+    struct idem_error err;
+
+    (void)state;
+    assert_int_equal(try_open(postgres, &err), IDEM_FAILED_PRECONDITION);
+    assert_non_null(strstr(err.message, "idemctl migrate"));
+    assert_int_equal(
+        idem_postgres_migrate(postgres_conninfo(postgres), NULL, NULL),
+        IDEM_OK);
+    assert_int_equal(try_open(postgres, &err), IDEM_OK);
+    postgres_sql(postgres, "UPDATE idem_meta SET version = 99");
+    assert_int_equal(try_open(postgres, &err), IDEM_FAILED_PRECONDITION);
+    assert_non_null(strstr(err.message, "schema 99"));
+    assert_int_equal(
+        idem_postgres_migrate(postgres_conninfo(postgres), NULL, &err),
+        IDEM_FAILED_PRECONDITION);
+    assert_non_null(strstr(err.message, "schema 99"));
+    postgres_free(postgres);
+}
+
+static void
+count_problems(void *with, bool ok, const char *what)
+{
+    (void)what;
+    if (!ok)
+        ++*(unsigned *)with;
+}
+
+static void
+doctor_tells_what_is_missing(void **state)
+{
+    const struct postgres_options durable = {.durable = true};
+    struct postgres *postgres = postgres_start(&durable);
+    const char *conninfo = postgres_conninfo(postgres);
+    unsigned problems = 0;
+
+    (void)state;
+    assert_int_equal(
+        idem_postgres_doctor(conninfo, count_problems, &problems, NULL),
+        IDEM_FAILED_PRECONDITION);
+    assert_int_equal(idem_postgres_migrate(conninfo, NULL, NULL), IDEM_OK);
+    problems = 0;
+    assert_int_equal(
+        idem_postgres_doctor(conninfo, count_problems, &problems, NULL),
+        IDEM_OK);
+    assert_int_equal(problems, 0);
+    postgres_sql(postgres, "DELETE FROM idem_day WHERE day = (SELECT max(day) "
+                           "- 1 FROM idem_day)");
+    assert_int_equal(
+        idem_postgres_doctor(conninfo, count_problems, &problems, NULL),
+        IDEM_FAILED_PRECONDITION);
+    assert_int_equal(problems, 1);
+    postgres_free(postgres);
+}
+
+static void
+a_conninfo_that_is_none_is_told_at_open(void **state)
+{
+    const struct idem_postgres_options options = {.conninfo = "hst=x"};
+    struct idem_store *store = NULL;
+    struct idem_error err;
+
+    (void)state;
+    assert_int_equal(idem_postgres_open(&store, &options, &err),
+                     IDEM_INVALID_ARGUMENT);
+    assert_non_null(strstr(err.message, "hst"));
+}
+
+static int
+set_up(void **state)
+{
+    *state = world_open(false);
+    return 0;
+}
+
+static int
+tear_down(void **state)
+{
+    world_close(*state);
+    return 0;
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(
+            a_day_whose_windows_are_over_is_dropped_and_its_keys_refused),
+        cmocka_unit_test(a_dropped_day_is_never_opened_again),
+        cmocka_unit_test(a_day_without_a_partition_is_refused_by_the_database),
+        cmocka_unit_test(a_key_at_midnight_is_one_key),
+        cmocka_unit_test(an_opaque_key_loses_its_answer_and_then_its_record),
+        cmocka_unit_test(an_orphaned_claim_is_taken_over_by_one),
+        cmocka_unit_test(two_may_maintain_at_once),
+        cmocka_unit_test(the_epoch_changes_with_the_generation),
+        cmocka_unit_test(migrations_run_once_however_many_migrate),
+        cmocka_unit_test(another_schema_is_refused_with_both_versions),
+        cmocka_unit_test(doctor_tells_what_is_missing),
+        cmocka_unit_test(a_conninfo_that_is_none_is_told_at_open),
+    };
+
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
