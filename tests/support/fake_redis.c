@@ -110,11 +110,26 @@ another_value(const struct fake_redis *fake, struct text value)
     return value;
 }
 
+#define READONLY "-ERR READONLY You can't write here\r\n"
+
+/* Lies that are one line whatever the value is. */
+static const char *const lines[FAKE_REDIS_LIES] = {
+    [FAKE_REDIS_NIL] = "$-1\r\n",
+    [FAKE_REDIS_STATUS] = "+OK\r\n",
+    [FAKE_REDIS_INTEGER] = ":1\r\n",
+    [FAKE_REDIS_ARRAY] = "*2000000000\r\n$-1\r\n",
+    [FAKE_REDIS_NOISE] = "HTTP/1.1 400 Bad Request\r\n\r\n",
+    [FAKE_REDIS_READONLY] = READONLY,
+};
+
 /* False: hang up. */
 static bool
 put_lie(struct fake_redis *fake, enum fake_redis_lie lie, struct text value)
 {
-    switch (lie) {
+    switch ((int)lie) {
+    case FAKE_REDIS_HONEST:
+        put_value(fake, value);
+        break;
     case FAKE_REDIS_SWAP:
         put_value(fake, another_value(fake, value));
         break;
@@ -131,41 +146,21 @@ put_lie(struct fake_redis *fake, enum fake_redis_lie lie, struct text value)
         else
             put_text(fake, "$-1\r\n");
         break;
-    case FAKE_REDIS_NIL:
-        put_text(fake, "$-1\r\n");
-        break;
-    case FAKE_REDIS_STATUS:
-        put_text(fake, "+OK\r\n");
-        break;
-    case FAKE_REDIS_INTEGER:
-        put_text(fake, ":1\r\n");
-        break;
-    case FAKE_REDIS_ARRAY:
-        put_text(fake, "*2000000000\r\n$-1\r\n");
-        break;
     case FAKE_REDIS_TWICE:
         put_value(fake, value);
         put_text(fake, "+OK\r\n");
         break;
-    case FAKE_REDIS_NOISE:
-        put_text(fake, "HTTP/1.1 400 Bad Request\r\n\r\n");
-        break;
     case FAKE_REDIS_ENDLESS:
         put_text(fake, "$2000000000\r\n");
         put(fake, fake->buffer, sizeof(fake->buffer));
-        break;
-    case FAKE_REDIS_READONLY:
-        put_text(fake, "-ERR READONLY You can't write here\r\n");
         break;
     case FAKE_REDIS_HANG_UP:
         put_text(fake, "$100\r\nhalf");
         return false;
     case FAKE_REDIS_SILENT:
         break;
-    case FAKE_REDIS_HONEST:
-    case FAKE_REDIS_LIES:
-        put_value(fake, value);
-        break;
+    default:
+        put_text(fake, lines[lie]);
     }
     return true;
 }
@@ -240,7 +235,7 @@ answer(struct fake_redis *fake, const struct text *words, unsigned count)
     if (count == 2 && is_word(words[0], "GET"))
         return get(fake, words[1]);
     if (is_set && refuses_writes(fake)) {
-        put_text(fake, "-ERR READONLY You can't write here\r\n");
+        put_text(fake, READONLY);
         return true;
     }
     if (is_set)
@@ -397,24 +392,25 @@ fake_redis_lie(struct fake_redis *fake, enum fake_redis_lie lie, unsigned every)
     pthread_mutex_unlock(&fake->lock);
 }
 
+static unsigned
+read_count(struct fake_redis *fake, const unsigned *count)
+{
+    unsigned read;
+
+    pthread_mutex_lock(&fake->lock);
+    read = *count;
+    pthread_mutex_unlock(&fake->lock);
+    return read;
+}
+
 unsigned
 fake_redis_lies(struct fake_redis *fake)
 {
-    unsigned lies;
-
-    pthread_mutex_lock(&fake->lock);
-    lies = fake->lies;
-    pthread_mutex_unlock(&fake->lock);
-    return lies;
+    return read_count(fake, &fake->lies);
 }
 
 unsigned
 fake_redis_connections(struct fake_redis *fake)
 {
-    unsigned connections;
-
-    pthread_mutex_lock(&fake->lock);
-    connections = fake->connections;
-    pthread_mutex_unlock(&fake->lock);
-    return connections;
+    return read_count(fake, &fake->connections);
 }
