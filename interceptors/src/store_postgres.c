@@ -31,17 +31,26 @@ pg_store_until(const struct pg_store *postgres, int64_t deadline_ns,
     return (deadline_ns < longest_ns ? deadline_ns : longest_ns) + grace_ns;
 }
 
-/* One that may serve it; else one that may refuse it, when none is up. */
+bool
+pg_session_is_long(const struct pg_session *session)
+{
+    const struct pg_store *postgres = session->postgres;
+
+    return session > postgres->sessions || postgres->n_sessions == 1;
+}
+
+/* One that may serve it; else, when none that may is up, one that refuses. */
 static struct pg_session *
 find_idle(struct pg_store *postgres, const struct idem_ticket *ticket)
 {
-    bool pins = pg_ticket_pins(ticket) && postgres->up > 0;
+    bool pins = pg_ticket_pins(ticket);
+    bool served = (pins ? postgres->up_long : postgres->up) > 0;
 
     for (unsigned i = postgres->n_sessions; i-- > 0;) {
         struct pg_session *session = &postgres->sessions[i];
 
-        if (session->idle && (session->counted || postgres->up == 0) &&
-            (i > 0 || !pins || postgres->n_sessions == 1))
+        if (session->idle && session->counted == served &&
+            (!served || !pins || pg_session_is_long(session)))
             return session;
     }
     return NULL;

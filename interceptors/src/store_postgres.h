@@ -71,7 +71,8 @@ struct pg_store {
     pthread_cond_t keeper_wake, janitor_wake;
     int64_t keeper_until_ns;
     bool stopping;
-    unsigned up;            /* sessions that are connected */
+    unsigned up;            /* sessions that are connected … */
+    unsigned up_long;       /* … of these, for work that pins */
     struct idem_error away; /* why the last one could not connect */
     char epoch[IDEM_EPOCH_MAX];
 };
@@ -82,6 +83,10 @@ extern const struct idem_store_ops pg_store_ops;
  * most a statement's time and a grace. */
 int64_t pg_store_until(const struct pg_store *postgres, int64_t deadline_ns,
                        int64_t grace_ns);
+
+/* The first session, where there are more, is for short work only: renewals do
+ * not wait for handlers. */
+bool pg_session_is_long(const struct pg_session *session);
 
 /* Give a ticket to a session that is free. Any thread. */
 void pg_store_post(struct pg_store *postgres, struct idem_ticket *ticket,

@@ -44,6 +44,7 @@ count_up(struct pg_session *session, const char *epoch)
 
     pthread_mutex_lock(&postgres->lock);
     postgres->up++;
+    postgres->up_long += pg_session_is_long(session) ? 1 : 0;
     session->counted = true;
     snprintf(postgres->epoch, sizeof(postgres->epoch), "%s", epoch);
     pthread_mutex_unlock(&postgres->lock);
@@ -55,8 +56,10 @@ pg_session_close(struct pg_session *session)
     struct pg_store *postgres = session->postgres;
 
     pthread_mutex_lock(&postgres->lock);
-    if (session->counted)
+    if (session->counted) {
         postgres->up--;
+        postgres->up_long -= pg_session_is_long(session) ? 1 : 0;
+    }
     session->counted = false;
     pthread_mutex_unlock(&postgres->lock);
     pg_link_close(&session->link);

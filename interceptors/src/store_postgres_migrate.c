@@ -24,14 +24,18 @@ last_version(void)
     return version;
 }
 
+/* By the snapshot: to_regclass would answer from a cache that is older than the
+ * lock that was waited for. */
+static const char there_sql[] =
+    "SELECT count(*)::int FROM pg_class WHERE relname = 'idem_meta' AND "
+    "pg_table_is_visible(oid)";
+
 enum idem_status
 pg_schema_version(struct pg_link *link, int64_t *version,
                   struct idem_error *err)
 {
     int64_t there = 0;
-    enum idem_status status =
-        pg_ask(link, "SELECT (to_regclass('idem_meta') IS NOT NULL)::int", 0,
-               NULL, &there, err);
+    enum idem_status status = pg_ask(link, there_sql, 0, NULL, &there, err);
 
     *version = 0;
     if (status != IDEM_OK || there == 0)

@@ -36,10 +36,10 @@ unlink_at(struct pg_queue *queue, struct idem_ticket **link)
 }
 
 struct idem_ticket *
-pg_queue_take(struct pg_queue *queue, bool short_only)
+pg_queue_take(struct pg_queue *queue, enum pg_wanted wanted)
 {
     for (struct idem_ticket **link = &queue->head; *link; link = &(*link)->next)
-        if (!short_only || !pg_ticket_pins(*link))
+        if (wanted == PG_ANY || pg_ticket_pins(*link) == (wanted == PG_PINNING))
             return unlink_at(queue, link);
     return NULL;
 }

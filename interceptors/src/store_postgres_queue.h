@@ -29,8 +29,11 @@ void pg_queue_push(struct pg_queue *queue, struct idem_ticket *ticket);
 /* Does it keep its connection beyond the operation? */
 bool pg_ticket_pins(const struct idem_ticket *ticket);
 
-/* The first one; short_only: that does not pin. NULL: none. */
-struct idem_ticket *pg_queue_take(struct pg_queue *queue, bool short_only);
+enum pg_wanted { PG_ANY, PG_SHORT /* that do not pin */, PG_PINNING };
+
+/* The first one that is wanted. NULL: none. */
+struct idem_ticket *pg_queue_take(struct pg_queue *queue,
+                                  enum pg_wanted wanted);
 
 /* The first one whose deadline is not after now. NULL: none; then *next_ns is
  * the earliest deadline of all. */

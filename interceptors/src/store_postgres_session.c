@@ -137,20 +137,25 @@ stay(struct pg_session *session)
     ticket->done(ticket);
 }
 
-/* A ticket for this session, under the lock: any when it is connected; when
- * nobody is, one to refuse. */
+/* A ticket for this session, under the lock: what it may serve when it is
+ * connected; what nobody can serve, to refuse it, while it must not connect. */
 static struct idem_ticket *
 take(struct pg_session *session)
 {
     struct pg_store *postgres = session->postgres;
+    enum pg_wanted wanted = PG_ANY;
 
-    if (pg_link_is_up(&session->link))
-        return pg_queue_take(&postgres->queue, session == postgres->sessions &&
-                                                   postgres->n_sessions > 1);
-    if (postgres->up == 0 && session->tried &&
-        now_ns(session) < session->retry_ns)
-        return pg_queue_take(&postgres->queue, false);
-    return NULL;
+    if (pg_link_is_up(&session->link)) {
+        if (!pg_session_is_long(session))
+            wanted = PG_SHORT;
+    } else {
+        if (!session->tried || now_ns(session) >= session->retry_ns ||
+            postgres->up_long > 0)
+            return NULL;
+        if (postgres->up > 0)
+            wanted = PG_PINNING;
+    }
+    return pg_queue_take(&postgres->queue, wanted);
 }
 
 /* Wait for a ticket. NULL: time to connect, or to stop. */
