@@ -2,7 +2,6 @@
 
 #include <endian.h>
 #include <pthread.h>
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,8 +29,7 @@ struct worker {
     struct waiting *waiting;
     PGconn *database;
     redisContext *redis;
-    struct histogram latencies;
-    uint64_t calls;
+    struct tally *tally;
 };
 
 struct call {
@@ -221,13 +219,9 @@ work(void *with)
     int64_t since_ns;
 
     while (take(worker->waiting, &since_ns)) {
-        int64_t now;
-
         serve(worker);
-        now = now_ns();
-        histogram_add(&worker->latencies, (uint64_t)(now - since_ns));
-        worker->calls++;
-        put(worker->waiting, now);
+        if (tally_add(worker->tally, since_ns))
+            put(worker->waiting, now_ns());
     }
     return NULL;
 }
@@ -241,13 +235,35 @@ end_round(struct waiting *waiting)
     pthread_mutex_unlock(&waiting->lock);
 }
 
-static void
-pause_for(double seconds)
+static struct worker *
+open_pool(const struct byhand_options *options, unsigned n,
+          struct waiting *waiting, struct tally *tally)
 {
-    struct timespec t = {(time_t)seconds,
-                         (long)((seconds - (double)(time_t)seconds) * 1e9)};
+    struct worker *workers = calloc(n, sizeof *workers);
 
-    nanosleep(&t, NULL);
+    if (!workers)
+        die("memory", "out");
+    for (unsigned i = 0; i < n; i++) {
+        workers[i].options = options;
+        workers[i].waiting = waiting;
+        workers[i].tally = tally;
+        open_connections(&workers[i]);
+    }
+    for (unsigned i = 0; i < n; i++)
+        if (pthread_create(&workers[i].thread, NULL, work, &workers[i]) != 0)
+            die("thread", "none");
+    return workers;
+}
+
+static void
+close_pool(struct worker *workers, unsigned n)
+{
+    for (unsigned i = 0; i < n; i++) {
+        pthread_join(workers[i].thread, NULL);
+        PQfinish(workers[i].database);
+        redisFree(workers[i].redis);
+    }
+    free(workers);
 }
 
 struct measure
@@ -255,48 +271,25 @@ byhand_run(const struct byhand_options *options)
 {
     unsigned n =
         options->pool < options->in_flight ? options->pool : options->in_flight;
-    struct worker *workers = calloc(n, sizeof *workers);
-    struct histogram *all = calloc(1, sizeof *all);
-    struct waiting waiting = {PTHREAD_MUTEX_INITIALIZER,
-                              PTHREAD_COND_INITIALIZER,
-                              calloc(options->in_flight, sizeof(int64_t)),
-                              0,
-                              0,
-                              options->in_flight,
-                              false};
-    struct measure seen = {0};
-    double cpu;
-    int64_t began;
+    struct tally *tally = tally_new();
+    struct tally_window window = options->window;
+    struct waiting waiting = {.lock = PTHREAD_MUTEX_INITIALIZER,
+                              .some = PTHREAD_COND_INITIALIZER,
+                              .since_ns =
+                                  calloc(options->in_flight, sizeof(int64_t)),
+                              .size = options->in_flight};
+    struct worker *workers = open_pool(options, n, &waiting, tally);
+    struct measure seen;
 
-    if (!workers || !all || !waiting.since_ns)
+    if (!waiting.since_ns)
         die("memory", "out");
-    for (unsigned i = 0; i < n; i++) {
-        workers[i].options = options;
-        workers[i].waiting = &waiting;
-        open_connections(&workers[i]);
-    }
-    cpu = cpu_of_self();
-    began = now_ns();
     for (unsigned i = 0; i < options->in_flight; i++)
-        put(&waiting, began);
-    for (unsigned i = 0; i < n; i++)
-        if (pthread_create(&workers[i].thread, NULL, work, &workers[i]) != 0)
-            die("thread", "none");
-    pause_for(options->seconds);
+        put(&waiting, now_ns());
+    window.running = options->in_flight;
+    seen = tally_run(tally, &window);
     end_round(&waiting);
-    for (unsigned i = 0; i < n; i++) {
-        pthread_join(workers[i].thread, NULL);
-        seen.calls += workers[i].calls;
-        histogram_merge(all, &workers[i].latencies);
-        PQfinish(workers[i].database);
-        redisFree(workers[i].redis);
-    }
-    seen.seconds = (double)(now_ns() - began) / 1e9;
-    seen.cpu_seconds = cpu_of_self() - cpu;
-    seen.p50_ns = histogram_quantile(all, 0.50);
-    seen.p99_ns = histogram_quantile(all, 0.99);
+    close_pool(workers, n);
+    tally_free(tally);
     free(waiting.since_ns);
-    free(workers);
-    free(all);
     return seen;
 }

@@ -1,7 +1,7 @@
 #ifndef BYHAND_H
 #define BYHAND_H
 
-#include "measure.h"
+#include "tally.h"
 
 /* The peer of exactly-once calls: what a careful engineer writes by hand in a
  * service, without a framework and without the network in front. */
@@ -19,13 +19,13 @@ struct byhand_options {
     const char *redis_socket; /* a unix socket's path */
     unsigned in_flight;       /* calls that are wanted at the same time */
     unsigned pool;            /* connections, a thread each; 16 is best here */
-    double seconds;
+    struct tally_window window;
 };
 
 /* Makes its tables anew. Ends the process when a server says no. */
 void byhand_prepare(const char *conninfo);
 
-/* Run a closed loop for that long. */
+/* Run a closed loop for that window; running is in_flight. */
 struct measure byhand_run(const struct byhand_options *options);
 
 #endif

@@ -1,6 +1,7 @@
 #include "measure.h"
 
 #include <dirent.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,12 +28,24 @@ cpu_of_self(void)
            (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1e6;
 }
 
-/* A process's own seconds, and its parent; false when it is gone. */
+void
+pass_seconds(double seconds)
+{
+    struct timespec t = {(time_t)seconds,
+                         (long)((seconds - (double)(time_t)seconds) * 1e9)};
+
+    while (nanosleep(&t, &t) != 0)
+        ;
+}
+
+/* A process's seconds with those of its children that ended, and its parent;
+ * false when it is gone. */
 static int
 read_stat(int pid, int *parent, double *seconds)
 {
     char path[64], line[1024], *rest;
     unsigned long user, kernel;
+    long ended_user, ended_kernel;
     FILE *file;
 
     snprintf(path, sizeof path, "/proc/%d/stat", pid);
@@ -42,10 +55,12 @@ read_stat(int pid, int *parent, double *seconds)
     rest = fgets(line, sizeof line, file) ? strrchr(line, ')') : NULL;
     fclose(file);
     if (!rest ||
-        sscanf(rest, ") %*c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu",
-               parent, &user, &kernel) != 3)
+        sscanf(rest,
+               ") %*c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu %ld %ld",
+               parent, &user, &kernel, &ended_user, &ended_kernel) != 5)
         return 0;
-    *seconds = (double)(user + kernel) / (double)sysconf(_SC_CLK_TCK);
+    *seconds = ((double)(user + kernel) + (double)(ended_user + ended_kernel)) /
+               (double)sysconf(_SC_CLK_TCK);
     return 1;
 }
 
@@ -73,8 +88,8 @@ cpu_of(const int *pids, unsigned n)
     return sum;
 }
 
-static unsigned
-bucket_of(uint64_t ns)
+unsigned
+histogram_bucket(uint64_t ns)
 {
     unsigned exponent;
 
@@ -95,7 +110,7 @@ value_of(unsigned bucket)
 void
 histogram_add(struct histogram *histogram, uint64_t ns)
 {
-    histogram->count[bucket_of(ns)]++;
+    histogram->count[histogram_bucket(ns)]++;
 }
 
 void
@@ -129,10 +144,17 @@ by_value(const void *a, const void *b)
 }
 
 double
-median(double *values, unsigned n)
+median(const double *values, unsigned n)
 {
-    qsort(values, n, sizeof *values, by_value);
-    return n % 2 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
+    double *sorted = malloc((n ? n : 1) * sizeof *sorted), middle = NAN;
+
+    if (sorted && n > 0) {
+        memcpy(sorted, values, n * sizeof *values);
+        qsort(sorted, n, sizeof *sorted, by_value);
+        middle = (sorted[(n - 1) / 2] + sorted[n / 2]) / 2;
+    }
+    free(sorted);
+    return middle;
 }
 
 void
@@ -145,6 +167,13 @@ report(const char *name, double value, const char *unit)
 void
 report_goal(const char *name, double value, double target)
 {
-    printf("goal %s %.2f >= %.2f\n", name, value, target);
+    printf("goal %s %.4g >= %.4g\n", name, value, target);
+    fflush(stdout);
+}
+
+void
+report_limit(const char *name, double value, double limit)
+{
+    printf("goal %s %.4g <= %.4g\n", name, value, limit);
     fflush(stdout);
 }

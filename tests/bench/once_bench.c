@@ -1,33 +1,33 @@
 /* What exactly once costs, against the same done by hand, in one run.
  *
+ *    once_bench [--quick]
+ *
  * Ours is the whole road (client, wire, server, handler, record) in this
  * process; the peer is a service's inside alone. Rounds alternate; ratios are
- * medians of the pairs. */
+ * medians of the pairs. CPU is that of all who took part: this process,
+ * PostgreSQL with its backends, Redis. */
 #include "support.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <idem/postgres.h>
-
 #include "byhand.h"
-#include "loop.h"
+#include "calls.h"
 #include "postgres.h"
 #include "redis.h"
-#include "service.h"
+#include "stage.h"
 
-#define ROUNDS 5
-#define SECONDS 1.0
+#define ROUNDS_MAX 5
 #define POOL 16
 #define BODY 64
 #define ANSWER 256
 
-struct stage {
-    struct postgres *postgres;
-    struct redis *redis;
-    struct idem_server *server;
-    struct idem_channel *channel;
+struct plan {
+    struct stage stage;
+    unsigned rounds;
+    double warm, seconds;
+    bool quick;
 };
 
 struct shape {
@@ -36,161 +36,211 @@ struct shape {
     enum byhand_shape peer;
 };
 
-static const uint8_t body[BODY];
-
-static void
-lease_done(struct idem_call *call, const bench_reply *reply,
-           const struct idem_outcome *outcome)
-{
-    (void)reply;
-    loop_done(idem_call_user(call), outcome);
-}
-
-static struct idem_call *
-start_lease(struct idem_channel *channel,
-            const struct idem_call_options *options, struct loop *loop)
-{
-    bench_request request = BENCH_REQUEST_INIT;
-    uint8_t bytes[BODY];
-
-    (void)loop;
-    memcpy(bytes, body, sizeof bytes);
-    request.body.data = bytes;
-    request.body.len = sizeof bytes;
-    request.reply_bytes = ANSWER;
-    return bench_lease_async(channel, &request, options, lease_done);
-}
-
-static struct idem_call *
-start_transact(struct idem_channel *channel,
-               const struct idem_call_options *options, struct loop *loop)
-{
-    bench_request request = BENCH_REQUEST_INIT;
-    uint8_t bytes[BODY];
-
-    (void)loop;
-    memcpy(bytes, body, sizeof bytes);
-    request.body.data = bytes;
-    request.body.len = sizeof bytes;
-    request.reply_bytes = ANSWER;
-    return bench_transact_async(channel, &request, options, lease_done);
-}
-
 static const struct shape shapes[] = {
-    {"leased", start_lease, BYHAND_LEASED},
-    {"transaction", start_transact, BYHAND_TRANSACTION},
+    {"leased", call_lease, BYHAND_LEASED},
+    {"interactive", call_transact, BYHAND_TRANSACTION},
 };
 
-static void
-set_up(struct stage *stage)
-{
-    static const struct postgres_options durable = {
-        .durable = true,
-        .settings = "shared_buffers = 512MB\n"
-                    "wal_init_zero = off\n"
-                    "max_wal_size = 4GB\n",
-    };
-    struct idem_postgres_options options = {0};
-    struct idem_store *store;
-    struct idem_error err;
-
-    stage->postgres = postgres_start(&durable);
-    stage->redis = redis_start(NULL);
-    options.conninfo = postgres_conninfo(stage->postgres);
-    byhand_prepare(options.conninfo);
-    postgres_sql(stage->postgres, BENCH_SCHEMA);
-    if (idem_postgres_migrate(options.conninfo, NULL, &err) != IDEM_OK ||
-        idem_postgres_open(&store, &options, &err) != IDEM_OK) {
-        fprintf(stderr, "bench: %s\n", err.message);
-        exit(1);
-    }
-    stage->server = bench_serve(store, NULL, "tcp://127.0.0.1:0");
-    stage->channel = bench_open(stage->server);
-}
-
-static void
-tear_down(struct stage *stage)
-{
-    idem_channel_close(stage->channel);
-    idem_server_free(stage->server);
-    redis_free(stage->redis);
-    postgres_free(stage->postgres);
-}
+/* Ours and the peer, round by round. */
+struct pair {
+    double ours[ROUNDS_MAX], peers[ROUNDS_MAX], ratio[ROUNDS_MAX];
+    double our_cpu[ROUNDS_MAX], peer_cpu[ROUNDS_MAX], cpu_ratio[ROUNDS_MAX];
+    double p50[ROUNDS_MAX], p99[ROUNDS_MAX];
+};
 
 static double
-rate(const struct measure *seen)
+rate_of(const struct measure *seen)
 {
     return (double)seen->calls / seen->seconds;
 }
 
-static struct measure
-run_ours(const struct stage *stage, const struct shape *shape, unsigned n)
+static double
+cpu_per_call(const struct measure *seen)
 {
-    const struct loop_options options = {
-        .channels = &stage->channel,
-        .n_channels = 1,
-        .in_flight = n,
-        .seconds = SECONDS,
-        .start = shape->start,
-    };
+    return seen->cpu_seconds / (double)seen->calls * 1e6;
+}
 
-    return loop_run(&options);
+static struct tally_window
+window_of(const struct plan *plan, unsigned n)
+{
+    return (struct tally_window){
+        .running = n,
+        .warm = plan->warm,
+        .seconds = plan->seconds,
+        .others = plan->stage.pids,
+        .n_others = 2,
+    };
 }
 
 static struct measure
-run_peer(const struct stage *stage, const struct shape *shape, unsigned n)
+run_ours(const struct plan *plan, struct idem_channel *channel,
+         loop_start_fn *start, unsigned n)
+{
+    const struct loop_options options = {&channel, 1, n, start};
+    const struct tally_window window = window_of(plan, n);
+    struct tally *tally = tally_new();
+    struct loop *loop = loop_start(&options, tally);
+    struct measure seen = tally_run(tally, &window);
+
+    loop_free(loop);
+    tally_free(tally);
+    return seen;
+}
+
+static struct measure
+run_peer(const struct plan *plan, enum byhand_shape shape, unsigned n)
 {
     const struct byhand_options options = {
-        .shape = shape->peer,
-        .conninfo = postgres_conninfo(stage->postgres),
-        .redis_socket = redis_unix_url(stage->redis) + strlen("unix://"),
+        .shape = shape,
+        .conninfo = postgres_conninfo(plan->stage.postgres),
+        .redis_socket = redis_unix_url(plan->stage.redis) + strlen("unix://"),
         .in_flight = n,
         .pool = POOL,
-        .seconds = SECONDS,
+        .window = window_of(plan, n),
     };
 
     return byhand_run(&options);
 }
 
 static void
-compare(const struct stage *stage, const struct shape *shape, unsigned n)
+note(struct pair *pair, unsigned round, const struct measure *ours,
+     const struct measure *peer)
 {
-    double ours[ROUNDS], peer[ROUNDS], ratio[ROUNDS], p50[ROUNDS], p99[ROUNDS];
+    pair->ours[round] = rate_of(ours);
+    pair->peers[round] = rate_of(peer);
+    pair->ratio[round] = rate_of(ours) / rate_of(peer);
+    pair->our_cpu[round] = cpu_per_call(ours);
+    pair->peer_cpu[round] = cpu_per_call(peer);
+    pair->cpu_ratio[round] = cpu_per_call(peer) / cpu_per_call(ours);
+    pair->p50[round] = (double)ours->p50_ns / 1e6;
+    pair->p99[round] = (double)ours->p99_ns / 1e6;
+}
+
+static void
+report_as(const char *prefix, const char *name, const char *suffix,
+          const double *values, unsigned rounds, const char *unit)
+{
+    char full[96];
+
+    snprintf(full, sizeof full, "%s.%s%s", prefix, name, suffix);
+    report(full, median(values, rounds), unit);
+}
+
+static void
+report_pair(const struct plan *plan, const char *name, const char *peer,
+            const struct pair *pair)
+{
+    unsigned n = plan->rounds;
+
+    report_as("once", name, "", pair->ours, n, "calls/s");
+    report_as("once", name, ".p50", pair->p50, n, "ms");
+    report_as("once", name, ".p99", pair->p99, n, "ms");
+    report_as("once", name, ".cpu", pair->our_cpu, n, "us/call");
+    report_as(peer, name, "", pair->peers, n, "calls/s");
+    report_as(peer, name, ".cpu", pair->peer_cpu, n, "us/call");
+    report_as("ratio", name, "", pair->ratio, n, "x");
+    report_as("ratio", name, ".cpu", pair->cpu_ratio, n, "x");
+}
+
+static struct pair
+compare(const struct plan *plan, const struct shape *shape, unsigned n)
+{
+    struct pair pair = {0};
     char name[64];
 
-    (void)run_ours(stage, shape, n); /* warm */
-    for (unsigned i = 0; i < ROUNDS; i++) {
-        struct measure a = run_ours(stage, shape, n);
-        struct measure b = run_peer(stage, shape, n);
+    for (unsigned i = 0; i < plan->rounds; i++) {
+        struct measure ours =
+            run_ours(plan, plan->stage.channel, shape->start, n);
+        struct measure peer = run_peer(plan, shape->peer, n);
 
-        ours[i] = rate(&a);
-        peer[i] = rate(&b);
-        ratio[i] = ours[i] / peer[i];
-        p50[i] = (double)a.p50_ns / 1e6;
-        p99[i] = (double)a.p99_ns / 1e6;
+        note(&pair, i, &ours, &peer);
     }
-    snprintf(name, sizeof name, "once.%s.%u", shape->name, n);
-    report(name, median(ours, ROUNDS), "calls/s");
-    snprintf(name, sizeof name, "once.%s.%u.p50", shape->name, n);
-    report(name, median(p50, ROUNDS), "ms");
-    snprintf(name, sizeof name, "once.%s.%u.p99", shape->name, n);
-    report(name, median(p99, ROUNDS), "ms");
-    snprintf(name, sizeof name, "byhand.%s.%u", shape->name, n);
-    report(name, median(peer, ROUNDS), "calls/s");
-    snprintf(name, sizeof name, "ratio.%s.%u", shape->name, n);
-    report(name, median(ratio, ROUNDS), "x");
+    snprintf(name, sizeof name, "%s.%u", shape->name, n);
+    report_pair(plan, name, "byhand", &pair);
+    return pair;
+}
+
+static double
+ratio_of(const struct plan *plan, const struct pair *pair)
+{
+    return median(pair->ratio, plan->rounds);
+}
+
+static void
+measure_leased(const struct plan *plan)
+{
+    struct pair one, many, most;
+
+    one = compare(plan, &shapes[0], 1);
+    if (!plan->quick)
+        (void)compare(plan, &shapes[0], 16);
+    many = compare(plan, &shapes[0], 64);
+    most = compare(plan, &shapes[0], 256);
+    report_goal("once.leased.256", ratio_of(plan, &most), 12);
+    report_goal("once.leased.64", ratio_of(plan, &many), 8);
+    report_goal("once.leased.1", ratio_of(plan, &one), 1.0);
+    report_goal("once.leased.cpu", median(most.cpu_ratio, plan->rounds), 12);
+}
+
+static void
+measure_interactive(const struct plan *plan)
+{
+    struct pair many;
+
+    if (!plan->quick) {
+        (void)compare(plan, &shapes[1], 1);
+        (void)compare(plan, &shapes[1], 16);
+        (void)compare(plan, &shapes[1], 256);
+    }
+    many = compare(plan, &shapes[1], 64);
+    report_goal("once.interactive.64", ratio_of(plan, &many), 1.5);
+}
+
+/* Answers that are there already, against an echo of the same size. */
+static double
+compare_replays(const struct plan *plan, const char *name,
+                struct idem_channel *channel, loop_start_fn *start)
+{
+    struct pair pair = {0};
+
+    for (unsigned i = 0; i < plan->rounds; i++) {
+        struct measure replays = run_ours(plan, channel, start, 64);
+        struct measure echoes = run_ours(plan, channel, call_echo, 64);
+
+        note(&pair, i, &replays, &echoes);
+    }
+    report_pair(plan, name, "echo", &pair);
+    return ratio_of(plan, &pair);
+}
+
+static void
+measure_replays(const struct plan *plan)
+{
+    calls_record(plan->stage.shielded_channel);
+    (void)compare_replays(plan, "replay.postgres.64", plan->stage.channel,
+                          call_lease_again);
+    report_goal("once.replay.redis",
+                compare_replays(plan, "replay.redis.64",
+                                plan->stage.shielded_channel,
+                                call_popular_again),
+                0.3);
 }
 
 int
-main(void)
+main(int argc, char **argv)
 {
-    static const unsigned in_flight[] = {1, 16, 64, 256};
-    struct stage stage;
+    static const uint8_t body[BODY];
+    bool quick = argc > 1 && strcmp(argv[1], "--quick") == 0;
+    struct plan plan = {.rounds = quick ? 3 : ROUNDS_MAX,
+                        .warm = quick ? 0.15 : 0.3,
+                        .seconds = quick ? 0.4 : 1.0,
+                        .quick = quick};
 
-    set_up(&stage);
-    for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++)
-        for (size_t i = 0; i < sizeof in_flight / sizeof *in_flight; i++)
-            compare(&stage, &shapes[s], in_flight[i]);
-    tear_down(&stage);
+    calls_prepare(body, sizeof body, ANSWER);
+    stage_open(&plan.stage);
+    measure_leased(&plan);
+    measure_interactive(&plan);
+    measure_replays(&plan);
+    stage_close(&plan.stage);
     return 0;
 }

@@ -6,6 +6,8 @@
 
 #include <idem/tx.h>
 
+#include "side.h"
+
 static enum idem_status
 answer(struct idem_context *context, const bench_request *request,
        bench_reply *reply)
@@ -20,6 +22,20 @@ answer(struct idem_context *context, const bench_request *request,
     reply->body.data = idem_context_alloc(context, size);
     reply->body.len = size;
     return IDEM_OK;
+}
+
+/* As the peers of rpc_bench do: no call without its token. */
+static enum idem_status
+echo(struct idem_context *context, const bench_request *request,
+     bench_reply *reply)
+{
+    struct idem_bytes token;
+
+    if (!idem_metadata_get(idem_context_metadata(context), SIDE_TOKEN_NAME,
+                           &token) ||
+        token.size != strlen(SIDE_TOKEN))
+        return idem_context_fail(context, IDEM_UNAUTHENTICATED, "no token");
+    return answer(context, request, reply);
 }
 
 static enum idem_status
@@ -39,9 +55,10 @@ transact(struct idem_context *context, const bench_request *request,
 }
 
 static const struct bench_handlers handlers = {
-    .echo = answer,
-    .echo_inline = answer,
+    .echo = echo,
+    .echo_inline = echo,
     .lease = answer,
+    .popular = answer,
     .transact = transact,
 };
 

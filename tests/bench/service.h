@@ -9,6 +9,10 @@
     "CREATE TABLE IF NOT EXISTS bench_business (id BIGINT GENERATED ALWAYS"    \
     " AS IDENTITY PRIMARY KEY, key TEXT NOT NULL, amount BIGINT NOT NULL)"
 
+#define BENCH_SCHEMA_SQLITE                                                    \
+    "CREATE TABLE IF NOT EXISTS bench_business (id INTEGER PRIMARY KEY,"       \
+    " key TEXT NOT NULL, amount INTEGER NOT NULL)"
+
 /* The server of bench.proto at that address, full chain. Ends the process when
  * it cannot. */
 struct idem_server *bench_serve(struct idem_store *store,
