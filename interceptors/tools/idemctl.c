@@ -1,5 +1,8 @@
 #include <idem/postgres.h>
 
+#include "key_command.h"
+#include "key_options.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -15,7 +18,20 @@ static const char help[] =
     "\n"
     "CONNINFO is libpq's, \"host=db dbname=payments\" or a postgresql:// URL.\n"
     "Without it the environment says: PGHOST, PGDATABASE, PGUSER, …\n"
+    "\n"
+    "usage: idemctl COMMAND KEY OPTIONS\n"
+    "\n";
+static const char exits[] =
+    "\n"
     "Exits 0 when all is well, 1 when not, 2 when it was called wrongly.\n";
+
+static void
+put_help(FILE *out)
+{
+    fputs(help, out);
+    fputs(key_usage, out);
+    fputs(exits, out);
+}
 
 static int
 fail(const char *command, const struct idem_error *err)
@@ -79,9 +95,11 @@ main(int argc, char **argv)
     const char *name = argc > 1 ? argv[1] : "";
 
     if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0) {
-        fputs(help, stdout);
+        put_help(stdout);
         return 0;
     }
+    if (key_command_is(name))
+        return key_command_run(argc - 1, argv + 1);
     for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
         if (argc <= 3 && strcmp(name, commands[i].name) == 0)
             return commands[i].run(argc > 2 ? argv[2] : NULL);
@@ -89,6 +107,6 @@ main(int argc, char **argv)
         fprintf(stderr, "idemctl: too many arguments; quote the CONNINFO\n");
     else if (name[0])
         fprintf(stderr, "idemctl: no command \"%s\"\n", name);
-    fputs(help, stderr);
+    put_help(stderr);
     return 2;
 }

@@ -6,6 +6,7 @@
 
 #define ALIGN _Alignof(max_align_t)
 #define SLAB_MAX 65536 /* slabs double up to here */
+#define OWN_SLAB 1024  /* of an arena without a call */
 
 struct slab {
     struct slab *next;
@@ -89,6 +90,18 @@ arena_free(struct idem_arena *arena)
         slab = next;
     }
     free(arena);
+}
+
+struct idem_arena *
+idem_arena_new(void)
+{
+    return arena_new(OWN_SLAB, 0);
+}
+
+void
+idem_arena_free(struct idem_arena *arena)
+{
+    arena_free(arena);
 }
 
 size_t

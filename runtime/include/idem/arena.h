@@ -12,6 +12,12 @@ IDEM_BEGIN_DECLS
 /* Memory that lives as long as one call. One thread at a time: whoever holds
  * the call. Nothing is freed singly. */
 
+/* An arena of one's own, for who has no call. NULL: memory is out. */
+IDEM_API struct idem_arena *idem_arena_new(void) IDEM_MUST_CHECK;
+
+/* NULL is fine. */
+IDEM_API void idem_arena_free(struct idem_arena *arena);
+
 /* size bytes aligned for any type, not cleared. NULL when memory is out or the
  * arena's limit is reached. */
 IDEM_API void *idem_arena_alloc(struct idem_arena *arena, size_t size)
