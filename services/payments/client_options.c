@@ -13,6 +13,9 @@ const char client_usage[] =
     "  payout    --to DESTINATION --amount AMOUNT\n"
     "  account   --account NAME\n"
     "  entries   --account NAME [--after NUMBER] [--limit COUNT]\n"
+    "  resolve   --key KEY --method METHOD: what became of that call?\n"
+    "  abandon   --key KEY --method METHOD: it shall never run\n"
+    "            METHOD is open, charge, transfer or payout\n"
     "each with:\n"
     "  --key KEY         repeat the call of this key; else a new one is made\n"
     "  --server ADDRESS  tcp://127.0.0.1:7070 is the default\n"
@@ -23,6 +26,7 @@ const char client_usage[] =
 
 enum {
     KEY = 1,
+    METHOD,
     SERVER,
     ACCOUNT,
     TARGET,
@@ -36,6 +40,7 @@ enum {
 
 static const struct option table[] = {
     {"key", required_argument, NULL, KEY},
+    {"method", required_argument, NULL, METHOD},
     {"server", required_argument, NULL, SERVER},
     {"account", required_argument, NULL, ACCOUNT},
     {"to", required_argument, NULL, TARGET},
@@ -55,6 +60,8 @@ text_of(struct client_options *options, int option)
     switch (option) {
     case KEY:
         return &options->key;
+    case METHOD:
+        return &options->method;
     case SERVER:
         return &options->server;
     case ACCOUNT:
@@ -122,6 +129,7 @@ client_options_parse(struct client_options *options, int argc, char **argv)
 
     *options = (struct client_options){
         .server = "tcp://127.0.0.1:7070",
+        .method = "",
         .account = "",
         .target = "",
         .order = "",

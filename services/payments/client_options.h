@@ -9,6 +9,7 @@ struct client_options {
     const char *command; /* "charge" */
     const char *server;  /* --server */
     const char *key;     /* --key; NULL: a new one */
+    const char *method;  /* --method */
     const char *account; /* --account */
     const char *target;  /* --to */
     const char *order;   /* --order */

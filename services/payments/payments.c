@@ -5,8 +5,9 @@
 
 #include <idem/standard.h>
 
+#include "client_key.h"
 #include "client_options.h"
-#include "payments.idem.h"
+#include "client_replies.h"
 
 #define EXIT_USAGE 64
 
@@ -29,7 +30,7 @@ open_account(struct errand *errand)
     if (payments_open_account(errand->channel, &request, &reply, &errand->call,
                               &errand->outcome) != IDEM_OK)
         return;
-    printf("balance   %" PRId64 "\n", reply->balance);
+    show_open_account(reply);
     payments_open_account_reply_free(reply);
 }
 
@@ -46,8 +47,7 @@ charge(struct errand *errand)
     if (payments_charge(errand->channel, &request, &reply, &errand->call,
                         &errand->outcome) != IDEM_OK)
         return;
-    printf("balance   %" PRId64 "\nentry     %" PRId64 "\n", reply->balance,
-           reply->entry);
+    show_charge(reply);
     payments_charge_reply_free(reply);
 }
 
@@ -64,8 +64,7 @@ transfer(struct errand *errand)
     if (payments_transfer(errand->channel, &request, &reply, &errand->call,
                           &errand->outcome) != IDEM_OK)
         return;
-    printf("source    %" PRId64 "\ntarget    %" PRId64 "\n",
-           reply->source_balance, reply->target_balance);
+    show_transfer(reply);
     payments_transfer_reply_free(reply);
 }
 
@@ -80,7 +79,7 @@ payout(struct errand *errand)
     if (payments_payout(errand->channel, &request, &reply, &errand->call,
                         &errand->outcome) != IDEM_OK)
         return;
-    printf("reference %s\n", reply->reference);
+    show_payout(reply);
     payments_payout_reply_free(reply);
 }
 
@@ -146,23 +145,36 @@ say_outcome(const struct idem_outcome *outcome)
 
 /* The exit code. */
 static int
-run(const struct client_options *options, void (*command)(struct errand *))
+call(struct idem_channel *channel, const struct client_options *options,
+     void (*command)(struct errand *))
 {
     struct errand errand = {
+        .channel = channel,
         .options = options,
         .call = {.key = options->key, .timeout_ms = options->timeout_ms},
     };
-    struct idem_error err;
 
-    if (idem_client_open(&errand.channel, options->server, NULL, &err) !=
-        IDEM_OK) {
+    command(&errand);
+    say_outcome(&errand.outcome);
+    return (int)errand.outcome.status;
+}
+
+/* As above. NULL: a command about a key. */
+static int
+run(const struct client_options *options, void (*command)(struct errand *))
+{
+    struct idem_channel *channel;
+    struct idem_error err;
+    int code;
+
+    if (idem_client_open(&channel, options->server, NULL, &err) != IDEM_OK) {
         fprintf(stderr, "payments: %s\n", err.message);
         return EXIT_USAGE;
     }
-    command(&errand);
-    say_outcome(&errand.outcome);
-    idem_channel_close(errand.channel);
-    return (int)errand.outcome.status;
+    code = command ? call(channel, options, command)
+                   : client_key_run(channel, options);
+    idem_channel_close(channel);
+    return code;
 }
 
 int
@@ -180,6 +192,8 @@ main(int argc, char **argv)
         if (strcmp(options.command, commands[i].name) == 0)
             return run(&options, commands[i].run);
     }
+    if (client_key_has(options.command))
+        return run(&options, NULL);
     fprintf(stderr, "payments: no command \"%s\" (--help tells more)\n",
             options.command);
     return EXIT_USAGE;
