@@ -1,9 +1,11 @@
 #include "suite_call.h"
 
+#include <string.h>
+
 /* A key that somebody abandons, by one server, while another one runs it. */
 
 #define RACES 1000 /* of minted keys; a tenth of opaque ones */
-#define BATCH 10   /* of them at a time */
+#define BATCH 4    /* of them at a time: half of them keep a connection */
 
 /* The same database through a store of its own, as another server has. */
 static struct suite
@@ -76,6 +78,14 @@ finish(struct race *race)
     return ran;
 }
 
+/* On sqlite the other server is another process, which waits for each open
+ * transaction: it would wait for a whole batch of them. */
+static unsigned
+batch_of(const struct suite *suite)
+{
+    return strcmp(suite->store->ops->name, "sqlite") == 0 ? 1 : BATCH;
+}
+
 /* Fault 74, scaled. */
 static void
 of_a_claim_and_an_abandon_elsewhere_exactly_one_wins(void **state)
@@ -83,13 +93,14 @@ of_a_claim_and_an_abandon_elsewhere_exactly_one_wins(void **state)
     struct suite *suite = *state;
     struct suite other = another_server(suite);
     unsigned ran = 0, races = suite->minted ? RACES : RACES / 10;
-    struct race batch[BATCH];
+    unsigned batch = batch_of(suite);
+    struct race race[BATCH];
 
-    for (unsigned i = 0; i < races; i += BATCH) {
-        for (unsigned j = 0; j < BATCH; j++)
-            start(&batch[j], suite, &other, i + j);
-        for (unsigned j = 0; j < BATCH; j++)
-            ran += finish(&batch[j]);
+    for (unsigned i = 0; i < races; i += batch) {
+        for (unsigned j = 0; j < batch; j++)
+            start(&race[j], suite, &other, i + j);
+        for (unsigned j = 0; j < batch; j++)
+            ran += finish(&race[j]);
     }
     print_message("%u of %u ran\n", ran, races);
     assert_in_range(ran, 1, races - 1);
