@@ -187,7 +187,7 @@ commit(struct pg_session *session, struct idem_ticket *ticket)
         pg_session_query(session, session->taken ? SQL_COMPLETE : SQL_RECORD,
                          key.opaque, &arguments);
     queries[COMMITTED] = pg_text_query("COMMIT");
-    end = pg_session_run(session, queries, CLOSING);
+    end = pg_session_try(session, queries, CLOSING);
     if (end != PG_OK)
         tell_lost(ticket, queries);
     else if (!pg_query_ok(&queries[SAVED]))

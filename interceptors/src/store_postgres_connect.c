@@ -154,13 +154,23 @@ pg_session_open(struct pg_session *session, struct idem_error *err)
 }
 
 enum pg_end
-pg_session_run(struct pg_session *session, struct pg_query *queries, unsigned n)
+pg_session_try(struct pg_session *session, struct pg_query *queries, unsigned n)
 {
     enum pg_end end =
         pg_link_run(&session->link, queries, n, session->until_ns);
 
     if (end != PG_OK)
         pg_session_close(session);
+    return end;
+}
+
+enum pg_end
+pg_session_run(struct pg_session *session, struct pg_query *queries, unsigned n)
+{
+    enum pg_end end = pg_session_try(session, queries, n);
+
+    if (end != PG_OK)
+        pg_queries_clear(queries, n);
     return end;
 }
 

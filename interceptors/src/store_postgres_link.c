@@ -191,8 +191,10 @@ collect(struct pg_link *link, struct pg_query *queries, unsigned n,
 
     for (unsigned i = 0; i < n && end == PG_OK; i++) {
         end = pg_link_wait(link, until_ns, &queries[i].result);
-        if (end == PG_OK)
-            end = pg_link_wait(link, until_ns, &result);
+        if (end != PG_OK)
+            break;
+        end = pg_link_wait(link, until_ns, &result);
+        PQclear(result);
     }
     if (end != PG_OK)
         return end;

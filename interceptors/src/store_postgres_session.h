@@ -19,9 +19,13 @@ enum idem_status pg_session_open(struct pg_session *session,
                                  struct idem_error *err) IDEM_MUST_CHECK;
 void pg_session_close(struct pg_session *session);
 
-/* Run statements until session->until_ns; forgets the session's place among
- * those that are up when the connection is lost. */
+/* Run statements until session->until_ns. When the connection is lost the
+ * session is closed, and no result is left. */
 enum pg_end pg_session_run(struct pg_session *session, struct pg_query *queries,
+                           unsigned n) IDEM_MUST_CHECK;
+
+/* As above, but the results that came before the end are kept. */
+enum pg_end pg_session_try(struct pg_session *session, struct pg_query *queries,
                            unsigned n) IDEM_MUST_CHECK;
 
 /* One statement that was prepared. */

@@ -227,6 +227,8 @@ a_key_of_a_killed_owner_is_free_before_its_statement_ends(void **state)
     call_close(&call);
 }
 
+static int64_t goal; /* effects, when all payers are through */
+
 struct payer {
     struct postgres_world *world;
     pthread_t thread;
@@ -249,6 +251,8 @@ pay_under(struct postgres_world *world,
 {
     static struct payer payers[THREADS];
 
+    goal = postgres_sql(world->postgres, "SELECT count(*) FROM effects") +
+           THREADS * CALLS;
     for (int i = 0; i < THREADS; i++) {
         payers[i].world = world;
         for (int j = 0; j < CALLS; j++)
@@ -268,6 +272,7 @@ pay_under(struct postgres_world *world,
     assert_no_key_twice(world);
 }
 
+/* Until the load has gone on by so many, or is through. */
 static void
 wait_for_more(struct postgres_world *world, int64_t more)
 {
@@ -275,6 +280,8 @@ wait_for_more(struct postgres_world *world, int64_t more)
     int64_t paid =
         postgres_sql(world->postgres, "SELECT count(*) FROM effects");
 
+    if (paid + more > goal)
+        more = goal - paid;
     snprintf(sql, sizeof(sql), "SELECT (count(*) >= %lld)::int FROM effects",
              (long long)(paid + more));
     assert_true(postgres_wait(world->postgres, 60000, sql));

@@ -220,10 +220,13 @@ the_epoch_changes_with_the_generation(void **state)
 static void *
 migrate(void *with)
 {
+    struct idem_error err = {0};
     unsigned applied = 0;
 
-    if (idem_postgres_migrate(with, &applied, NULL) != IDEM_OK)
+    if (idem_postgres_migrate(with, &applied, &err) != IDEM_OK) {
+        print_error("migrate: %s\n", err.message);
         applied = 1000;
+    }
     return (void *)(uintptr_t)applied;
 }
 
