@@ -84,6 +84,7 @@ block(struct idem_context *context, const echo_echo_request *request,
         pthread_cond_timedwait(&world->change, &world->lock, &soon);
     }
     world->inside--;
+    pthread_cond_broadcast(&world->change);
     pthread_mutex_unlock(&world->lock);
     reply->number = request->number;
     return IDEM_OK;
