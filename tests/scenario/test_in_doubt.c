@@ -1,0 +1,462 @@
+/* The whole road of a key in doubt (fault 7): a server dies in the middle of a
+ * call that must not run again by itself; the client is told, and keeps the
+ * key; an operator finds out and settles it; the client's repeat is answered.
+ */
+#include "support.h"
+
+#include "child.h"
+#include "effects.h"
+#include "loopback.h"
+#include "postgres.h"
+#include "tempdir.h"
+
+#include <idem/postgres.h>
+#include <idem/reason.h>
+#include <idem/resolve.h>
+#include <idem/standard.h>
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#define READY_MS 20000
+#define CALL_MS 20000
+#define OUTPUT_MAX 4096
+#define METHOD "effects.v1.Effects/Push"
+
+/* An AddReply: number 41, amount 7. */
+static const uint8_t found_out[] = {0x08, 41, 0x10, 7};
+
+struct site {
+    struct tempdir dir;
+    char books[128], push_log[128], log[128], reply[128], address[64];
+    char place[256];           /* idemctl's options */
+    struct postgres *postgres; /* NULL: sqlite */
+    pid_t server;
+    struct idem_channel *channel;
+};
+
+static void
+must(enum idem_status status, const struct idem_error *err)
+{
+    if (status != IDEM_OK)
+        fail_msg("%s: %s", idem_status_name(status), err->message);
+}
+
+/* --- The site --- */
+
+static void
+name_files(struct site *site)
+{
+    FILE *file;
+
+    tempdir_open(&site->dir);
+    tempdir_file(&site->dir, "books", site->books, sizeof site->books);
+    tempdir_file(&site->dir, "pushes", site->push_log, sizeof site->push_log);
+    tempdir_file(&site->dir, "log", site->log, sizeof site->log);
+    tempdir_file(&site->dir, "reply", site->reply, sizeof site->reply);
+    file = fopen(site->reply, "wb");
+    assert_non_null(file);
+    assert_int_equal(fwrite(found_out, 1, sizeof found_out, file),
+                     sizeof found_out);
+    fclose(file);
+}
+
+static void
+name_place(struct site *site)
+{
+    if (site->postgres)
+        snprintf(site->place, sizeof site->place, "--postgres '%s'",
+                 postgres_conninfo(site->postgres));
+    else
+        snprintf(site->place, sizeof site->place, "--sqlite %s", site->books);
+}
+
+static int
+set_up(void **state, bool on_postgres)
+{
+    struct site *site = calloc(1, sizeof *site);
+    struct idem_error err;
+
+    name_files(site);
+    snprintf(site->address, sizeof site->address, "tcp://127.0.0.1:%u",
+             loopback_free_port());
+    if (on_postgres) {
+        site->postgres = postgres_start(NULL);
+        must(idem_postgres_migrate(postgres_conninfo(site->postgres), NULL,
+                                   &err),
+             &err);
+        postgres_sql(site->postgres, EFFECTS_SCHEMA);
+    }
+    name_place(site);
+    must(idem_client_open(&site->channel, site->address, NULL, &err), &err);
+    *state = site;
+    return 0;
+}
+
+static int
+on_sqlite(void **state)
+{
+    return set_up(state, false);
+}
+
+static int
+on_postgres(void **state)
+{
+    return set_up(state, true);
+}
+
+static int
+tear_down(void **state)
+{
+    struct site *site = *state;
+
+    idem_channel_close(site->channel);
+    child_stop(site->server, SIGKILL);
+    postgres_free(site->postgres);
+    tempdir_close(&site->dir);
+    free(site);
+    return 0;
+}
+
+static bool
+it_listens(void *with)
+{
+    const struct site *site = with;
+    char line[128] = "";
+    FILE *log = fopen(site->log, "r");
+
+    if (!log)
+        return false;
+    if (!fgets(line, sizeof line, log))
+        line[0] = '\0';
+    fclose(log);
+    return strncmp(line, "listening on ", 13) == 0;
+}
+
+static void
+start_server(struct site *site, const char *fault)
+{
+    const char *const words[] = {
+        EFFECTS_SERVER,
+        site->address,
+        site->push_log,
+        site->postgres ? "postgres" : "sqlite",
+        site->postgres ? postgres_conninfo(site->postgres) : site->books,
+        NULL};
+    const struct child_options options = {.log = site->log};
+
+    remove(site->log);
+    if (fault)
+        setenv("IDEM_FAULT", fault, 1);
+    site->server = child_start(&options, words);
+    unsetenv("IDEM_FAULT");
+    if (!child_wait_until(it_listens, site, READY_MS)) {
+        child_show(site->log);
+        fail_msg("the server does not listen");
+    }
+}
+
+static bool
+it_is_dead(void *with)
+{
+    const struct site *site = with;
+
+    return !child_alive(site->server);
+}
+
+/* --- The client --- */
+
+struct attempt {
+    struct site *site;
+    const char *key;
+    int64_t number; /* of the reply; 0: none */
+    enum idem_status status;
+    struct idem_outcome outcome;
+};
+
+static void *
+push(void *with)
+{
+    struct attempt *attempt = with;
+    const struct idem_call_options options = {
+        .key = attempt->key, .timeout_ms = CALL_MS, .wait_for_ready = true};
+    effects_add_request request = EFFECTS_ADD_REQUEST_INIT;
+    effects_add_reply *reply = NULL;
+
+    request.amount = 7;
+    attempt->status = effects_push(attempt->site->channel, &request, &reply,
+                                   &options, &attempt->outcome);
+    attempt->number = reply ? reply->number : 0;
+    effects_add_reply_free(reply);
+    return NULL;
+}
+
+static enum idem_resolved
+resolve(struct site *site, const char *key)
+{
+    struct idem_resolution resolution;
+    enum idem_resolved state;
+    struct idem_error err;
+
+    must(idem_resolve(site->channel, &effects_push_method, key, CALL_MS,
+                      &resolution, &err),
+         &err);
+    state = resolution.state;
+    idem_resolution_fini(&resolution);
+    return state;
+}
+
+/* The server dies with the effect made and nothing recorded; the client's own
+ * repeat, on the next server, ends in doubt. Its key is what it keeps. */
+static void
+end_in_doubt(struct site *site, char *key)
+{
+    struct attempt attempt = {.site = site};
+    pthread_t thread;
+
+    start_server(site, "once.handler.after:1:kill");
+    pthread_create(&thread, NULL, push, &attempt);
+    assert_true(child_wait_until(it_is_dead, site, READY_MS));
+    start_server(site, NULL);
+    pthread_join(thread, NULL);
+    assert_int_equal(attempt.status, IDEM_ABORTED);
+    assert_int_equal(attempt.outcome.effect, IDEM_EFFECT_IN_DOUBT);
+    assert_false(attempt.outcome.final);
+    assert_string_equal(attempt.outcome.reason, IDEM_KEY_IN_DOUBT);
+    assert_int_equal(effects_pushes(site->push_log, attempt.outcome.key), 1);
+    snprintf(key, IDEM_KEY_MAX + 1, "%s", attempt.outcome.key);
+}
+
+/* --- The operator --- */
+
+/* The exit code of a command line of idemctl; what it printed. */
+static int
+idemctl(char *output, const char *command, const char *key, const char *options)
+{
+    char line[1536];
+    FILE *pipe;
+    int status;
+
+    snprintf(line, sizeof line, "%s %s %s --method " METHOD " %s 2>&1", IDEMCTL,
+             command, key, options);
+    pipe = popen(line, "r");
+    assert_non_null(pipe);
+    output[fread(output, 1, OUTPUT_MAX - 1, pipe)] = '\0';
+    status = pclose(pipe);
+    assert_true(WIFEXITED(status));
+    return WEXITSTATUS(status);
+}
+
+static void
+says(const char *output, const char *words)
+{
+    if (!strstr(output, words))
+        fail_msg("\"%s\" is missing in:\n%s", words, output);
+}
+
+static void
+tell(struct site *site, const char *command, const char *key,
+     const char *options, const char *words)
+{
+    char output[OUTPUT_MAX], all[1024];
+
+    snprintf(all, sizeof all, "%s %s", site->place, options);
+    assert_int_equal(idemctl(output, command, key, all), 0);
+    says(output, words);
+}
+
+static void
+assert_audited(struct site *site, const char *state)
+{
+    if (site->postgres)
+        assert_int_equal(
+            postgres_sql(site->postgres,
+                         "SELECT count(*) FROM idem_settlement WHERE "
+                         "state = '%s' AND settled_by = 'anna' AND "
+                         "why = 'ticket 4711' AND scope = '" METHOD "'",
+                         state),
+            1);
+}
+
+/* --- Stories --- */
+
+static void
+what_took_effect_is_replayed_once_it_is_settled(void **state)
+{
+    struct site *site = *state;
+    char key[IDEM_KEY_MAX + 1], options[512];
+    struct attempt again = {.site = site, .key = key};
+
+    end_in_doubt(site, key);
+    assert_int_equal(resolve(site, key), IDEM_RESOLVED_IN_DOUBT);
+    tell(site, "resolve", key, "", "IN_DOUBT");
+    snprintf(options, sizeof options,
+             "--took-effect --reply %s --by anna --why 'ticket 4711'",
+             site->reply);
+    tell(site, "settle", key, options, "DONE");
+    assert_int_equal(resolve(site, key), IDEM_RESOLVED_DONE);
+    push(&again);
+    assert_int_equal(again.status, IDEM_OK);
+    assert_int_equal(again.outcome.effect, IDEM_EFFECT_REPLAYED);
+    assert_true(again.outcome.final);
+    assert_int_equal(again.number, 41);
+    assert_int_equal(effects_pushes(site->push_log, key), 1);
+    assert_audited(site, "DONE");
+}
+
+static void
+what_took_no_effect_runs_again_once_it_is_settled(void **state)
+{
+    struct site *site = *state;
+    char key[IDEM_KEY_MAX + 1];
+    struct attempt again = {.site = site, .key = key};
+
+    end_in_doubt(site, key);
+    tell(site, "settle", key, "--no-effect --by anna --why 'ticket 4711'",
+         "ABSENT");
+    push(&again);
+    assert_int_equal(again.status, IDEM_OK);
+    assert_int_equal(again.outcome.effect, IDEM_EFFECT_COMMITTED);
+    assert_int_equal(effects_pushes(site->push_log, key), 2);
+    assert_audited(site, "RELEASED");
+}
+
+/* Without the reply itself a repeat is not told a made-up one. */
+static void
+an_effect_whose_reply_is_not_known_is_told_as_such(void **state)
+{
+    struct site *site = *state;
+    char key[IDEM_KEY_MAX + 1];
+    struct attempt again = {.site = site, .key = key};
+
+    end_in_doubt(site, key);
+    tell(site, "settle", key, "--took-effect --by anna --why 'ticket 4711'",
+         "ALREADY_EXISTS");
+    push(&again);
+    assert_int_equal(again.status, IDEM_ALREADY_EXISTS);
+    assert_string_equal(again.outcome.reason, IDEM_ANSWER_DROPPED);
+    assert_int_equal(effects_pushes(site->push_log, key), 1);
+}
+
+static bool
+left_alone_is_in_doubt(void *with)
+{
+    return resolve(with, "left-alone") == IDEM_RESOLVED_IN_DOUBT;
+}
+
+/* Nobody has to repeat the call for that: the lease tells. */
+static void
+a_lease_that_is_over_is_in_doubt_before_anybody_repeats_it(void **state)
+{
+    struct site *site = *state;
+    effects_add_request request = EFFECTS_ADD_REQUEST_INIT;
+    const struct idem_call_options options = {.key = "left-alone",
+                                              .timeout_ms = CALL_MS};
+    struct idem_call *call;
+
+    start_server(site, "once.handler.after:1:kill");
+    call = effects_push_async(site->channel, &request, &options, NULL);
+    assert_true(child_wait_until(it_is_dead, site, READY_MS));
+    idem_call_cancel(call);
+    idem_call_release(call);
+    start_server(site, NULL);
+    assert_true(child_wait_until(left_alone_is_in_doubt, site, READY_MS));
+    tell(site, "abandon", "left-alone", "", "IN_DOUBT");
+}
+
+static void
+an_operator_can_abandon_through_a_server_but_not_settle(void **state)
+{
+    struct site *site = *state;
+    char output[OUTPUT_MAX], options[256];
+
+    start_server(site, NULL);
+    snprintf(options, sizeof options, "--server %s", site->address);
+    assert_int_equal(idemctl(output, "abandon", "k1", options), 0);
+    says(output, "ABANDONED");
+    assert_int_equal(idemctl(output, "resolve", "k1", options), 0);
+    says(output, "ABANDONED");
+    tell(site, "resolve", "k1", "", "ABANDONED");
+    snprintf(options, sizeof options,
+             "--server %s --no-effect --by anna --why so", site->address);
+    assert_int_equal(idemctl(output, "settle", "k1", options), 2);
+    says(output, "--postgres or --sqlite");
+}
+
+static void
+what_is_not_in_doubt_is_not_settled(void **state)
+{
+    struct site *site = *state;
+    struct attempt done = {.site = site, .key = "all-right"};
+    char output[OUTPUT_MAX], options[512];
+
+    start_server(site, NULL);
+    push(&done);
+    assert_int_equal(done.status, IDEM_OK);
+    snprintf(options, sizeof options, "%s --no-effect --by anna --why so",
+             site->place);
+    assert_int_equal(idemctl(output, "settle", "all-right", options), 1);
+    says(output, "DONE");
+    says(output, "FAILED_PRECONDITION");
+    assert_int_equal(idemctl(output, "settle", "never-seen", options), 1);
+    says(output, "ABSENT");
+}
+
+static void
+a_wrong_command_line_is_named(void **state)
+{
+    static const struct {
+        const char *options, *words;
+    } wrong[] = {
+        {"", "one of --server"},
+        {"--sqlite x --postgres y", "one of --server"},
+        {"--sqlite x", "either --took-effect or --no-effect"},
+        {"--sqlite x --no-effect --took-effect", "either"},
+        {"--sqlite x --no-effect", "--why"},
+        {"--sqlite x --no-effect --why so --by ''", "--by"},
+        {"--sqlite x --no-effect --reply f --why so", "--took-effect"},
+        {"--sqlite x --took-effect --status MAYBE", "--status"},
+        {"--sqlite x --timeout-ms never", "--timeout-ms"},
+        {"--colour", "no such option"},
+        {"another-key --sqlite x", "one KEY"},
+    };
+    char output[OUTPUT_MAX];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        assert_int_equal(idemctl(output, "settle", "k", wrong[i].options), 2);
+        says(output, wrong[i].words);
+    }
+    assert_int_equal(idemctl(output, "resolve", "k", "--sqlite /nowhere/books"),
+                     1);
+    says(output, "/nowhere/books");
+}
+
+/* Argument: "sqlite" or "postgres", the authority. */
+int
+main(int argc, char **argv)
+{
+#define TEST(site, name)                                                       \
+    {                                                                          \
+#name " " #site, name, site, tear_down, NULL                           \
+    }
+#define TESTS(site)                                                            \
+    TEST(site, what_took_effect_is_replayed_once_it_is_settled),               \
+        TEST(site, what_took_no_effect_runs_again_once_it_is_settled),         \
+        TEST(site, an_effect_whose_reply_is_not_known_is_told_as_such),        \
+        TEST(site,                                                             \
+             a_lease_that_is_over_is_in_doubt_before_anybody_repeats_it),      \
+        TEST(site, an_operator_can_abandon_through_a_server_but_not_settle),   \
+        TEST(site, what_is_not_in_doubt_is_not_settled),                       \
+        TEST(site, a_wrong_command_line_is_named)
+    const struct CMUnitTest alone[] = {TESTS(on_sqlite)};
+    const struct CMUnitTest served[] = {TESTS(on_postgres)};
+
+    if (argc > 1 && strcmp(argv[1], "postgres") == 0)
+        return cmocka_run_group_tests(served, NULL, NULL);
+    return cmocka_run_group_tests(alone, NULL, NULL);
+}
