@@ -1,5 +1,7 @@
 #include "arena.h"
 
+#include "slab.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +17,7 @@ struct slab {
 
 struct idem_arena {
     uint8_t *at, *end; /* what is free in the newest slab */
+    size_t whole;      /* bytes of the first slab, this struct included */
     size_t limit;      /* 0: none */
     size_t taken;      /* bytes from the system */
     size_t slab_size;  /* of the next one */
@@ -64,13 +67,14 @@ arena_new(size_t first, size_t limit)
     if (limit && limit < whole)
         limit = whole;
 
-    struct idem_arena *arena = malloc(whole);
+    struct idem_arena *arena = slab_take(whole);
 
     if (!arena)
         return NULL;
     *arena = (struct idem_arena){
         .at = (uint8_t *)arena->first,
         .end = (uint8_t *)arena + whole,
+        .whole = whole,
         .limit = limit,
         .taken = whole,
         .slab_size = room,
@@ -89,7 +93,8 @@ arena_free(struct idem_arena *arena)
         free(slab);
         slab = next;
     }
-    free(arena);
+    if (arena)
+        slab_give(arena, arena->whole);
 }
 
 struct idem_arena *

@@ -144,10 +144,11 @@ new_call(struct idem_channel *channel, const struct idem_method *method,
     struct idem_arena *arena =
         arena_new(sizeof(struct client_call) + ARENA_SPARE, 0);
     struct client_call *call =
-        arena ? idem_arena_zalloc(arena, sizeof *call) : NULL;
+        arena ? idem_arena_alloc(arena, sizeof *call) : NULL;
 
     IDEM_ASSERT(call);
     call_init(&call->call, &client_call_ops, &channel->chain, arena);
+    memset(&call->call + 1, 0, sizeof *call - sizeof call->call);
     call->call.base.method = method;
     call->call.base.clock = channel->clock;
     call->call.base.timers = channel->timers;

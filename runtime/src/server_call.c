@@ -7,7 +7,7 @@
 #include <string.h>
 
 #define NS_PER_US 1000
-#define ARENA_SPARE 2048     /* for the reply and what interceptors keep */
+#define ARENA_SPARE 1536     /* for the reply and what interceptors keep */
 #define ARENA_UNPACKED 65536 /* bytes at most for the unpacked request */
 
 /* A call of the server: made from an OPEN, walked, answered with END. */
@@ -195,7 +195,7 @@ new_call(struct peer *peer, const struct frame *frame)
                   2 * frame->header.size + size + unpacked;
     struct idem_arena *arena = arena_new(room, 0);
     struct server_call *call =
-        arena ? idem_arena_zalloc(arena, sizeof *call) : NULL;
+        arena ? idem_arena_alloc(arena, sizeof *call) : NULL;
 
     if (!call) {
         if (arena)
@@ -203,6 +203,7 @@ new_call(struct peer *peer, const struct frame *frame)
         return NULL;
     }
     call_init(&call->call, &server_call_ops, &peer->server->chain, arena);
+    memset(&call->call + 1, 0, sizeof *call - sizeof call->call);
     call->call.base.clock = peer->server->clock;
     call->call.base.timers = peer->server->timers;
     call->peer = peer;
