@@ -94,7 +94,9 @@ IDEM_API enum idem_status idem_channel_call(
 
 /**
  * Start a call. done runs exactly once, on a thread of the library, without a
- * lock held and never inside this function.
+ * lock held and never inside this function. It must not block, since the
+ * channel's other answers wait behind it: a blocking call in it is refused with
+ * FAILED_PRECONDITION. It may start calls.
  *
  * @return a handle that the caller gives back with idem_call_release, also
  *         after done has run
