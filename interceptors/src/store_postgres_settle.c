@@ -2,6 +2,8 @@
 
 #include "fault.h"
 
+#define WINDOW_MS INT64_C(86400000) /* when the ticket states none */
+
 /* What an operator says of a record in doubt: one statement that writes the
  * audit too. */
 
@@ -10,6 +12,14 @@ no_answer(struct pg_arguments *arguments)
 {
     for (int i = 0; i < 5; i++)
         pg_arguments_null(arguments);
+}
+
+/* An opaque key's answer is kept for a window from here, though the one of its
+ * first call may be over. */
+static int64_t
+kept_ms(const struct idem_ticket *ticket)
+{
+    return ticket->window_ms > 0 ? ticket->window_ms : WINDOW_MS;
 }
 
 /* *done is false when the record has changed meanwhile. */
@@ -34,6 +44,8 @@ write_settled(struct pg_session *session, struct idem_ticket *ticket,
     }
     pg_arguments_bytes(&arguments, settlement->by);
     pg_arguments_bytes(&arguments, settlement->why);
+    if (key.opaque)
+        pg_arguments_int(&arguments, kept_ms(ticket));
     end = pg_change(session, ticket, SQL_SETTLE, key.opaque, &arguments,
                     &changed);
     *done = changed != 0;

@@ -95,8 +95,8 @@ static const char *const templates[SQL_STATEMENTS] = {
         "token = token + 1, lease_until = NULL, done_at = "
         "CASE WHEN $3::text = 'DONE' THEN clock_timestamp() END, "
         "status = $4::bigint, message = $5::bytea, reason = $6::bytea, "
-        "reply = $7::bytea, trailers = $8::bytea WHERE key = $1::uuid AND "
-        "token = $2::bigint AND (state = 'DOUBT' OR state = 'RUNNING' AND "
+        "reply = $7::bytea, trailers = $8::bytea @kept WHERE key = $1::uuid "
+        "AND token = $2::bigint AND (state = 'DOUBT' OR state = 'RUNNING' AND "
         "lease_until <= clock_timestamp()) "
         "RETURNING tenant, scope, key_text) "
         "INSERT INTO @settlement (tenant, scope, key_text, token, state, "
@@ -114,6 +114,10 @@ static const struct {
     {"@values", "",
      ", clock_timestamp() + $8::bigint * interval '1 ms', "
      "clock_timestamp() + $8::bigint * interval '1 ms' + interval '400 days'"},
+    {"@kept", "",
+     ", reap_at = clock_timestamp() + $11::bigint * interval '1 ms', "
+     "gone_at = greatest(gone_at, clock_timestamp() + "
+     "$11::bigint * interval '1 ms' + interval '400 days')"},
     {"@begins", "$8::bigint > " MS("clock_timestamp()"),
      "$8::bigint IS NOT NULL"},
     {"@late",
