@@ -351,22 +351,40 @@ stage_counts(struct stage *stage, unsigned server)
 struct awaited {
     struct stage *stage;
     unsigned server;
-    uint64_t attached;
+    uint64_t attached, claims;
 };
 
 static bool
-are_attached(void *with)
+has_come_so_far(void *with)
 {
     const struct awaited *awaited = with;
+    struct idem_once_counts counts =
+        stage_counts(awaited->stage, awaited->server);
 
-    return stage_counts(awaited->stage, awaited->server).attached >=
-           awaited->attached;
+    return counts.attached >= awaited->attached &&
+           counts.claims >= awaited->claims;
+}
+
+static void
+await(struct awaited awaited)
+{
+    struct idem_once_counts counts;
+
+    if (child_wait_until(has_come_so_far, &awaited, PATIENCE_MS))
+        return;
+    counts = stage_counts(awaited.stage, awaited.server);
+    fail_msg("after %d ms %d are attached and %d operations asked", PATIENCE_MS,
+             (int)counts.attached, (int)counts.claims);
 }
 
 void
 stage_await_attached(struct stage *stage, unsigned server, uint64_t attached)
 {
-    struct awaited awaited = {stage, server, attached};
+    await((struct awaited){stage, server, .attached = attached});
+}
 
-    assert_true(child_wait_until(are_attached, &awaited, PATIENCE_MS));
+void
+stage_await_claims(struct stage *stage, unsigned server, uint64_t claims)
+{
+    await((struct awaited){stage, server, .claims = claims});
 }

@@ -87,4 +87,7 @@ struct idem_once_counts stage_counts(struct stage *stage, unsigned server);
 void stage_await_attached(struct stage *stage, unsigned server,
                           uint64_t attached);
 
+/* Wait until that server has asked its store so often. */
+void stage_await_claims(struct stage *stage, unsigned server, uint64_t claims);
+
 #endif

@@ -61,13 +61,11 @@ two_servers_at_once_make_one_effect(void **state)
     here = stage_start(stage, 0, effects_add, "servers-1", &request);
     effects_await(&stage->effects, 1);
     there = stage_start(stage, 1, effects_add, "servers-1", &request);
-    /* It asks again and again, and holds no transaction meanwhile. */
-    while (stage_counts(stage, 1).claims < 3)
-        assert_int_equal(
-            postgres_sql(stage_postgres(),
-                         "SELECT count(*) FROM pg_stat_activity WHERE state = "
-                         "'idle in transaction' AND datname = 'test'") <= 1,
-            true);
+    stage_await_claims(stage, 1, 3);
+    assert_int_equal(postgres_sql(stage_postgres(),
+                                  "SELECT count(*) FROM pg_stat_activity "
+                                  "WHERE state = 'idle in transaction'"),
+                     1); /* the first one's: who waits holds none */
     effects_open(&stage->effects);
     first = stage_join(here);
     second = stage_join(there);
@@ -92,8 +90,7 @@ two_servers_at_once_push_once(void **state)
     here = stage_start(stage, 0, effects_push, "servers-2", &request);
     effects_await(&stage->effects, 1);
     there = stage_start(stage, 1, effects_push, "servers-2", &request);
-    while (stage_counts(stage, 1).claims < 3)
-        continue;
+    stage_await_claims(stage, 1, 3);
     effects_open(&stage->effects);
     first = stage_join(here);
     second = stage_join(there);
@@ -117,8 +114,7 @@ a_handler_longer_than_its_lease_runs_once(void **state)
     here = stage_start(stage, 0, effects_push_again, "servers-3", &request);
     effects_await(&stage->effects, 1);
     there = stage_start(stage, 1, effects_push_again, "servers-3", &request);
-    while (stage_counts(stage, 0).claims < 6) /* claim and five renewals */
-        continue;
+    stage_await_claims(stage, 0, 6); /* the claim and five renewals */
     effects_open(&stage->effects);
     first = stage_join(here);
     second = stage_join(there);
