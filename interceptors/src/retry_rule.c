@@ -51,13 +51,22 @@ named_ns(const struct idem_outcome *outcome)
     return ns;
 }
 
+/* There was no connection, and the call does not wait for one: an attempt like
+ * any other that failed (rpc 18, 73). */
+static bool
+not_connected(const struct idem_outcome *outcome)
+{
+    return outcome->effect == IDEM_EFFECT_NOT_SENT &&
+           strcmp(outcome->reason, IDEM_NOT_CONNECTED) == 0;
+}
+
 /* Only the way to the server failed: a request that is too large never leaves
  * either, and it never will (case B035). */
 static bool
 never_left(const struct idem_outcome *outcome)
 {
     return outcome->effect == IDEM_EFFECT_NOT_SENT &&
-           outcome->status == IDEM_UNAVAILABLE;
+           outcome->status == IDEM_UNAVAILABLE && !not_connected(outcome);
 }
 
 static bool
@@ -89,7 +98,7 @@ is_repeated(const struct retry_question *question)
 {
     const struct idem_outcome *outcome = question->outcome;
 
-    if (outcome->effect == IDEM_EFFECT_NOT_SENT)
+    if (outcome->effect == IDEM_EFFECT_NOT_SENT && !not_connected(outcome))
         return false;
     if (outcome->effect == IDEM_EFFECT_IN_DOUBT &&
         outcome->status == IDEM_UNAVAILABLE)

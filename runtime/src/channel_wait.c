@@ -1,5 +1,7 @@
 #include "channel_inside.h"
 
+#include <idem/reason.h>
+
 /* Calls that wait in the channel for a link: a queue, first in first out. */
 
 void
@@ -36,7 +38,8 @@ wait_take_impatient(struct idem_channel *channel)
         if (!call->wait_for_ready) {
             wait_out(channel, call);
             idem_call_fail(&call->call.base, IDEM_UNAVAILABLE,
-                           IDEM_EFFECT_NOT_SENT, NULL, "%s", channel->trouble);
+                           IDEM_EFFECT_NOT_SENT, IDEM_NOT_CONNECTED, "%s",
+                           channel->trouble);
             *last = call;
             last = &call->next_waiting;
         }

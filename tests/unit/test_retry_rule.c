@@ -116,6 +116,26 @@ attempts_run_out(void **state)
                 RETRY_STOP_ATTEMPTS);
 }
 
+/* rpc 18, 73: there was no connection, and the call does not wait for one. */
+static void
+no_connection_is_an_attempt_like_any_other(void **state)
+{
+    struct story story;
+
+    (void)state;
+    begin(&story, 2, BIT(UNAVAILABLE));
+    strcpy(story.outcome.reason, IDEM_NOT_CONNECTED);
+    assert_pause_around(end(&story, IDEM_UNAVAILABLE, IDEM_EFFECT_NOT_SENT),
+                        100);
+    assert_stop(end(&story, IDEM_UNAVAILABLE, IDEM_EFFECT_NOT_SENT),
+                RETRY_STOP_ATTEMPTS);
+
+    begin(&story, 0, 0);
+    strcpy(story.outcome.reason, IDEM_NOT_CONNECTED);
+    assert_stop(end(&story, IDEM_UNAVAILABLE, IDEM_EFFECT_NOT_SENT),
+                RETRY_STOP_STATUS);
+}
+
 /* rpc 3. */
 static void
 without_a_policy_an_answer_is_not_repeated(void **state)
@@ -389,6 +409,7 @@ main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_listed_status_is_repeated_and_numbered),
         cmocka_unit_test(attempts_run_out),
+        cmocka_unit_test(no_connection_is_an_attempt_like_any_other),
         cmocka_unit_test(without_a_policy_an_answer_is_not_repeated),
         cmocka_unit_test(a_status_that_is_not_listed_ends_the_call),
         cmocka_unit_test(a_final_answer_is_never_repeated),

@@ -8,7 +8,8 @@ IDEM_BEGIN_DECLS
 /* The client's interceptor that repeats a failed call under the same key, by
  * the method's retry policy (gRFC A6; client.md 2.4):
  *
- *   not sent     again until the deadline, backing off
+ *   not sent     again until the deadline, backing off; but when there was no
+ *                connection to wait for, by the policy (wait_for_ready)
  *   refused      once at once, then by the policy
  *   KEY_RUNNING  the first call with the key is waited for; costs no attempt
  *   in doubt     by the policy, only with a key or a declared idempotence

@@ -25,7 +25,9 @@ struct idem_channel_options {
 struct idem_call_options {
     int64_t timeout_ms;  /* of the whole call; 0: the channel's */
     const char *key;     /* NULL: as the method says (minted, or from fields) */
-    bool wait_for_ready; /* false: fail at once while the server is away */
+    bool wait_for_ready; /* false: an attempt fails at once while the server is
+                          * away, NOT_CONNECTED, and the retry policy counts it
+                          * as one; true: it waits, until the deadline */
     const struct idem_call_metadata *metadata; /* NULL or an array … */
     size_t n_metadata;                         /* … of this many; copied */
     void *user; /* idem_call_user() gives it back to the callback */

@@ -29,6 +29,10 @@
  * large to be kept. */
 #define IDEM_ANSWER_DROPPED "ANSWER_DROPPED"
 
+/* UNAVAILABLE, never sent: there is no connection, and the call does not wait
+ * for one (wait_for_ready). */
+#define IDEM_NOT_CONNECTED "NOT_CONNECTED"
+
 /* UNAVAILABLE: the authority cannot be asked; before the handler. */
 #define IDEM_STORE_AWAY "STORE_AWAY"
 
