@@ -2,173 +2,22 @@
  * call that must not run again by itself; the client is told, and keeps the
  * key; an operator finds out and settles it; the client's repeat is answered.
  */
-#include "support.h"
+#include "doubt_site.h"
 
 #include "child.h"
 #include "effects.h"
-#include "loopback.h"
-#include "postgres.h"
-#include "tempdir.h"
 
-#include <idem/postgres.h>
 #include <idem/reason.h>
 #include <idem/resolve.h>
-#include <idem/standard.h>
 
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 
-#define READY_MS 20000
 #define CALL_MS 20000
 #define OUTPUT_MAX 4096
 #define METHOD "effects.v1.Effects/Push"
-
-/* An AddReply: number 41, amount 7. */
-static const uint8_t found_out[] = {0x08, 41, 0x10, 7};
-
-struct site {
-    struct tempdir dir;
-    char books[128], push_log[128], log[128], reply[128], address[64];
-    char place[256];           /* idemctl's options */
-    struct postgres *postgres; /* NULL: sqlite */
-    pid_t server;
-    struct idem_channel *channel;
-};
-
-static void
-must(enum idem_status status, const struct idem_error *err)
-{
-    if (status != IDEM_OK)
-        fail_msg("%s: %s", idem_status_name(status), err->message);
-}
-
-/* --- The site --- */
-
-static void
-name_files(struct site *site)
-{
-    FILE *file;
-
-    tempdir_open(&site->dir);
-    tempdir_file(&site->dir, "books", site->books, sizeof site->books);
-    tempdir_file(&site->dir, "pushes", site->push_log, sizeof site->push_log);
-    tempdir_file(&site->dir, "log", site->log, sizeof site->log);
-    tempdir_file(&site->dir, "reply", site->reply, sizeof site->reply);
-    file = fopen(site->reply, "wb");
-    assert_non_null(file);
-    assert_int_equal(fwrite(found_out, 1, sizeof found_out, file),
-                     sizeof found_out);
-    fclose(file);
-}
-
-static void
-name_place(struct site *site)
-{
-    if (site->postgres)
-        snprintf(site->place, sizeof site->place, "--postgres '%s'",
-                 postgres_conninfo(site->postgres));
-    else
-        snprintf(site->place, sizeof site->place, "--sqlite %s", site->books);
-}
-
-static int
-set_up(void **state, bool on_postgres)
-{
-    struct site *site = calloc(1, sizeof *site);
-    struct idem_error err;
-
-    name_files(site);
-    snprintf(site->address, sizeof site->address, "tcp://127.0.0.1:%u",
-             loopback_free_port());
-    if (on_postgres) {
-        site->postgres = postgres_start(NULL);
-        must(idem_postgres_migrate(postgres_conninfo(site->postgres), NULL,
-                                   &err),
-             &err);
-        postgres_sql(site->postgres, EFFECTS_SCHEMA);
-    }
-    name_place(site);
-    must(idem_client_open(&site->channel, site->address, NULL, &err), &err);
-    *state = site;
-    return 0;
-}
-
-static int
-on_sqlite(void **state)
-{
-    return set_up(state, false);
-}
-
-static int
-on_postgres(void **state)
-{
-    return set_up(state, true);
-}
-
-static int
-tear_down(void **state)
-{
-    struct site *site = *state;
-
-    idem_channel_close(site->channel);
-    child_stop(site->server, SIGKILL);
-    postgres_free(site->postgres);
-    tempdir_close(&site->dir);
-    free(site);
-    return 0;
-}
-
-static bool
-it_listens(void *with)
-{
-    const struct site *site = with;
-    char line[128] = "";
-    FILE *log = fopen(site->log, "r");
-
-    if (!log)
-        return false;
-    if (!fgets(line, sizeof line, log))
-        line[0] = '\0';
-    fclose(log);
-    return strncmp(line, "listening on ", 13) == 0;
-}
-
-static void
-start_server(struct site *site, const char *fault)
-{
-    const char *const words[] = {
-        EFFECTS_SERVER,
-        site->address,
-        site->push_log,
-        site->postgres ? "postgres" : "sqlite",
-        site->postgres ? postgres_conninfo(site->postgres) : site->books,
-        NULL};
-    const struct child_options options = {.log = site->log};
-
-    remove(site->log);
-    if (fault)
-        setenv("IDEM_FAULT", fault, 1);
-    site->server = child_start(&options, words);
-    unsetenv("IDEM_FAULT");
-    if (!child_wait_until(it_listens, site, READY_MS)) {
-        child_show(site->log);
-        fail_msg("the server does not listen");
-    }
-}
-
-static bool
-it_is_dead(void *with)
-{
-    const struct site *site = with;
-
-    return !child_alive(site->server);
-}
-
-/* --- The client --- */
 
 struct attempt {
     struct site *site;
@@ -218,10 +67,10 @@ end_in_doubt(struct site *site, char *key)
     struct attempt attempt = {.site = site};
     pthread_t thread;
 
-    start_server(site, "once.handler.after:1:kill");
+    site_start(site, "once.handler.after:1:kill");
     pthread_create(&thread, NULL, push, &attempt);
-    assert_true(child_wait_until(it_is_dead, site, READY_MS));
-    start_server(site, NULL);
+    assert_true(child_wait_until(site_is_dead, site, SITE_READY_MS));
+    site_start(site, NULL);
     pthread_join(thread, NULL);
     assert_int_equal(attempt.status, IDEM_ABORTED);
     assert_int_equal(attempt.outcome.effect, IDEM_EFFECT_IN_DOUBT);
@@ -230,8 +79,6 @@ end_in_doubt(struct site *site, char *key)
     assert_int_equal(effects_pushes(site->push_log, attempt.outcome.key), 1);
     snprintf(key, IDEM_KEY_MAX + 1, "%s", attempt.outcome.key);
 }
-
-/* --- The operator --- */
 
 /* The exit code of a command line of idemctl; what it printed. */
 static int
@@ -281,8 +128,6 @@ assert_audited(struct site *site, const char *state)
                          state),
             1);
 }
-
-/* --- Stories --- */
 
 static void
 what_took_effect_is_replayed_once_it_is_settled(void **state)
@@ -358,13 +203,13 @@ a_lease_that_is_over_is_in_doubt_before_anybody_repeats_it(void **state)
                                               .timeout_ms = CALL_MS};
     struct idem_call *call;
 
-    start_server(site, "once.handler.after:1:kill");
+    site_start(site, "once.handler.after:1:kill");
     call = effects_push_async(site->channel, &request, &options, NULL);
-    assert_true(child_wait_until(it_is_dead, site, READY_MS));
+    assert_true(child_wait_until(site_is_dead, site, SITE_READY_MS));
     idem_call_cancel(call);
     idem_call_release(call);
-    start_server(site, NULL);
-    assert_true(child_wait_until(left_alone_is_in_doubt, site, READY_MS));
+    site_start(site, NULL);
+    assert_true(child_wait_until(left_alone_is_in_doubt, site, SITE_READY_MS));
     tell(site, "abandon", "left-alone", "", "IN_DOUBT");
 }
 
@@ -374,7 +219,7 @@ an_operator_can_abandon_through_a_server_but_not_settle(void **state)
     struct site *site = *state;
     char output[OUTPUT_MAX], options[256];
 
-    start_server(site, NULL);
+    site_start(site, NULL);
     snprintf(options, sizeof options, "--server %s", site->address);
     assert_int_equal(idemctl(output, "abandon", "k1", options), 0);
     says(output, "ABANDONED");
@@ -394,7 +239,7 @@ what_is_not_in_doubt_is_not_settled(void **state)
     struct attempt done = {.site = site, .key = "all-right"};
     char output[OUTPUT_MAX], options[512];
 
-    start_server(site, NULL);
+    site_start(site, NULL);
     push(&done);
     assert_int_equal(done.status, IDEM_OK);
     snprintf(options, sizeof options, "%s --no-effect --by anna --why so",
@@ -442,7 +287,7 @@ main(int argc, char **argv)
 {
 #define TEST(site, name)                                                       \
     {                                                                          \
-#name " " #site, name, site, tear_down, NULL                           \
+#name " " #site, name, site, site_down, NULL                           \
     }
 #define TESTS(site)                                                            \
     TEST(site, what_took_effect_is_replayed_once_it_is_settled),               \
@@ -453,8 +298,8 @@ main(int argc, char **argv)
         TEST(site, an_operator_can_abandon_through_a_server_but_not_settle),   \
         TEST(site, what_is_not_in_doubt_is_not_settled),                       \
         TEST(site, a_wrong_command_line_is_named)
-    const struct CMUnitTest alone[] = {TESTS(on_sqlite)};
-    const struct CMUnitTest served[] = {TESTS(on_postgres)};
+    const struct CMUnitTest alone[] = {TESTS(site_on_sqlite)};
+    const struct CMUnitTest served[] = {TESTS(site_on_postgres)};
 
     if (argc > 1 && strcmp(argv[1], "postgres") == 0)
         return cmocka_run_group_tests(served, NULL, NULL);

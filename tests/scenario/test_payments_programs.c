@@ -166,6 +166,35 @@ a_transfer_shows_in_the_entries(void **state)
 }
 
 static void
+a_key_is_resolved_and_abandoned_from_a_shell(void **state)
+{
+    char output[OUTPUT_MAX];
+
+    assert_int_equal(payments(*state,
+                              "charge --account account-0 --amount 30 --key k1",
+                              output),
+                     0);
+    assert_int_equal(
+        payments(*state, "resolve --key k1 --method charge", output), 0);
+    says(output, "state     DONE\n");
+    says(output, "balance   70\nentry     1\n");
+    assert_int_equal(
+        payments(*state, "abandon --key k2 --method charge", output), 0);
+    says(output, "state     ABANDONED\n");
+    assert_int_equal(payments(*state,
+                              "charge --account account-0 --amount 30 --key k2",
+                              output),
+                     IDEM_FAILED_PRECONDITION);
+    says(output, "KEY_ABANDONED");
+    assert_int_equal(payments(*state, "account --account account-0", output),
+                     0);
+    says(output, "balance   70\n");
+    assert_int_equal(payments(*state, "resolve --method charge", output),
+                     EXIT_USAGE);
+    says(output, "--key");
+}
+
+static void
 a_payout_without_a_provider_is_unavailable(void **state)
 {
     char output[OUTPUT_MAX];
@@ -222,6 +251,7 @@ main(void)
         IN_A_SHELL(a_charge_tells_status_effect_and_key),
         IN_A_SHELL(the_exit_code_is_the_number_of_the_status),
         IN_A_SHELL(a_transfer_shows_in_the_entries),
+        IN_A_SHELL(a_key_is_resolved_and_abandoned_from_a_shell),
         IN_A_SHELL(a_payout_without_a_provider_is_unavailable),
         IN_A_SHELL(a_wrong_command_line_is_named),
         IN_A_SHELL(sigterm_drains_the_server),
