@@ -18,7 +18,15 @@
 #define POINTS_MAX 256
 #define POINT_MAX 96
 
-enum story_key { PAID, PAID_AT_SECOND, LEASED, GIVEN_BACK, DOUBTED, ABANDONED };
+enum story_key {
+    PAID,
+    PAID_AT_SECOND,
+    LEASED,
+    GIVEN_BACK,
+    DOUBTED,
+    SETTLED,
+    ABANDONED,
+};
 #define STORY_KEYS (ABANDONED + 1)
 
 struct story {
@@ -60,11 +68,30 @@ pay_at_the_second_attempt(struct suite_call *call)
 }
 
 static void
+doubt_and_settle(struct suite_call *call)
+{
+    static const struct idem_settlement settlement = {
+        .took_effect = true,
+        .by = {(const uint8_t *)"anna", 4},
+        .why = {(const uint8_t *)"seen", 4},
+    };
+
+    (void)call_claim(call);
+    (void)call_doubt(call);
+    if (call_look(call) != IDEM_VERDICT_DOUBT)
+        return;
+    call->ticket.settlement = &settlement;
+    call->ticket.answer = (struct idem_answer){.reply = idem_bytes_of("seen")};
+    (void)call_do(call, call->suite->store->ops->settle);
+}
+
+static void
 tell(struct story *story)
 {
     static const enum idem_mode modes[STORY_KEYS] = {
         IDEM_MODE_TRANSACTION, IDEM_MODE_TRANSACTION, IDEM_MODE_LEASED,
-        IDEM_MODE_LEASED,      IDEM_MODE_LEASED,      IDEM_MODE_LEASED};
+        IDEM_MODE_LEASED,      IDEM_MODE_LEASED,      IDEM_MODE_LEASED,
+        IDEM_MODE_LEASED};
     struct suite_call calls[STORY_KEYS];
     struct idem_store *store = story->suite.store;
 
@@ -79,6 +106,7 @@ tell(struct story *story)
     (void)call_release(&calls[GIVEN_BACK]);
     (void)call_claim(&calls[DOUBTED]);
     (void)call_doubt(&calls[DOUBTED]);
+    doubt_and_settle(&calls[SETTLED]);
     (void)call_abandon(&calls[ABANDONED]);
     (void)!store->ops->maintain(store, NULL);
 }
@@ -154,7 +182,7 @@ assert_ends(struct story *story, enum story_key which)
     if (verdict == IDEM_VERDICT_MINE)
         verdict = suite_claim_once(&story->suite, story->keys[which],
                                    IDEM_MODE_LEASED, 1);
-    if (which != DOUBTED || verdict != IDEM_VERDICT_DOUBT)
+    if ((which != DOUBTED && which != SETTLED) || verdict != IDEM_VERDICT_DOUBT)
         assert_int_equal(verdict, IDEM_VERDICT_DONE);
 }
 
@@ -187,6 +215,7 @@ die_and_check(const struct suite_factory *factory, const char *plan)
     assert_ends(&story, LEASED);
     assert_ends(&story, GIVEN_BACK);
     assert_ends(&story, DOUBTED);
+    assert_ends(&story, SETTLED);
     assert_abandoned(&story);
     idem_store_free(story.suite.store);
 }
