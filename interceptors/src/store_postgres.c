@@ -253,6 +253,7 @@ store_free(struct idem_store *store)
     if (postgres->stop_fd >= 0)
         close(postgres->stop_fd);
     pg_windows_fini(&postgres->windows);
+    pg_lost_fini(&postgres->lost);
     pthread_cond_destroy(&postgres->keeper_wake);
     pthread_cond_destroy(&postgres->janitor_wake);
     pthread_mutex_destroy(&postgres->lock);

@@ -6,6 +6,7 @@
 #include <idem/postgres.h>
 
 #include "store_postgres_link.h"
+#include "store_postgres_lost.h"
 #include "store_postgres_queue.h"
 #include "store_postgres_sql.h"
 #include "store_postgres_windows.h"
@@ -65,6 +66,7 @@ struct pg_store {
     bool has_keeper, has_janitor;
     int stop_fd;
     struct windows windows;
+    struct lost_claims lost;
 
     pthread_mutex_t lock; /* guards the rest */
     struct pg_queue queue;

@@ -107,6 +107,24 @@ move(struct claim *claim, const struct record *record)
     return end;
 }
 
+/* Our own claim, whose answer was lost: its lease begins now. */
+static enum pg_end
+resume(struct claim *claim, const struct record *record)
+{
+    struct pg_arguments arguments;
+    long changed;
+    enum pg_end end;
+
+    pg_fence_arguments(&arguments, &claim->key, record->token);
+    pg_arguments_int(&arguments, claim->ticket->lease_ms);
+    end = pg_change(claim->session, claim->ticket, SQL_RENEW, claim->key.opaque,
+                    &arguments, &changed);
+    if (changed == 1)
+        tell_mine(claim, record->token, record->executions);
+    claim->over = changed != 0;
+    return end;
+}
+
 static enum pg_end
 look_and_move(struct claim *claim)
 {
@@ -123,10 +141,8 @@ look_and_move(struct claim *claim)
         return PG_OK;
     }
     if (claim->again && record.state == RECORD_RUNNING &&
-        owner == claim->session->owner) {
-        tell_mine(claim, record.token, record.executions);
-        return PG_OK;
-    }
+        owner == claim->session->owner)
+        return resume(claim, &record);
     return move(claim, &record);
 }
 

@@ -51,6 +51,7 @@ pg_store_new(const struct idem_postgres_options *options)
     pthread_cond_init(&postgres->keeper_wake, NULL);
     pthread_cond_init(&postgres->janitor_wake, NULL);
     pg_windows_init(&postgres->windows);
+    pg_lost_init(&postgres->lost);
     pg_queue_init(&postgres->queue);
     postgres->keeper_until_ns = INT64_MAX;
     take_options(postgres, options);

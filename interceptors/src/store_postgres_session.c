@@ -83,30 +83,53 @@ refuse(struct pg_session *session, struct idem_ticket *ticket)
     pthread_mutex_unlock(&postgres->lock);
 }
 
-/* The operation, repeated when the connection is lost under it. */
+static void
+tell_lost(struct pg_session *session, struct idem_ticket *ticket,
+          enum pg_end end)
+{
+    if (end == PG_LATE && now_ns(session) >= ticket->deadline_ns)
+        pg_ticket_fail(ticket, IDEM_DEADLINE_EXCEEDED, "",
+                       "PostgreSQL did not answer before the deadline");
+    else
+        pg_ticket_fail(ticket, IDEM_UNAVAILABLE, IDEM_STORE_AWAY,
+                       "PostgreSQL: the connection was lost");
+}
+
+/* The operation, repeated when the connection is lost under it; the verdict is
+ * filled. PG_OK: it is known what the database has done. */
+static enum pg_end
+attempt(struct pg_session *session, struct idem_ticket *ticket, bool again)
+{
+    pg_operation_fn *operation = operation_of(ticket);
+    enum pg_end end = PG_LOST;
+
+    for (int i = 0; i < POSTGRES_TRIES && end == PG_LOST; i++) {
+        if (!pg_link_is_up(&session->link) && !reconnect(session)) {
+            refuse(session, ticket);
+            return again || i > 0 ? PG_LOST : PG_OK;
+        }
+        session->until_ns =
+            pg_store_until(session->postgres, ticket->deadline_ns, GRACE_NS);
+        end = operation(session, ticket, again || i > 0);
+    }
+    if (end != PG_OK)
+        tell_lost(session, ticket, end);
+    return end;
+}
+
 static void
 serve(struct pg_session *session, struct idem_ticket *ticket)
 {
     const struct idem_clock *clock = session->postgres->clock;
-    pg_operation_fn *operation = operation_of(ticket);
-    enum pg_end end = PG_LOST;
+    struct lost_claims *lost = &session->postgres->lost;
+    bool claims = ticket->op == OPERATION_CLAIM && !pg_ticket_pins(ticket);
+    int64_t before = claims ? pg_lost_take(lost, ticket->id.digest) : 0;
 
     clock->random(clock, &session->owner, sizeof(session->owner));
-    for (int i = 0; i < POSTGRES_TRIES && end == PG_LOST; i++) {
-        if (!pg_link_is_up(&session->link) && !reconnect(session)) {
-            refuse(session, ticket);
-            return;
-        }
-        session->until_ns =
-            pg_store_until(session->postgres, ticket->deadline_ns, GRACE_NS);
-        end = operation(session, ticket, i > 0);
-    }
-    if (end == PG_LATE && now_ns(session) >= ticket->deadline_ns)
-        pg_ticket_fail(ticket, IDEM_DEADLINE_EXCEEDED, "",
-                       "PostgreSQL did not answer before the deadline");
-    else if (end != PG_OK)
-        pg_ticket_fail(ticket, IDEM_UNAVAILABLE, IDEM_STORE_AWAY,
-                       "PostgreSQL: the connection was lost");
+    if (before)
+        session->owner = before;
+    if (attempt(session, ticket, before != 0) != PG_OK && claims)
+        pg_lost_remember(lost, ticket->id.digest, session->owner);
 }
 
 /* While the handler has the transaction: sleep until it is to be ended, or the
