@@ -137,10 +137,12 @@ emit_policy(struct text *out, const struct policy *policy)
              "        .in_flight = IDEM_IN_FLIGHT_%s,\n"
              "        .ask_redis = IDEM_ASK_REDIS_%s,\n"
              "        .after_crash = IDEM_AFTER_CRASH_%s,\n"
+             "        .steps = %s,\n"
              "        .max_reply = %" PRId64 ",\n"
              "        .oversize = IDEM_OVERSIZE_%s,\n",
              policy->in_flight, policy->ask_redis, policy->after_crash,
-             policy->max_reply, policy->oversize);
+             policy->options->steps ? "true" : "false", policy->max_reply,
+             policy->oversize);
     emit_retry(out, policy);
 }
 

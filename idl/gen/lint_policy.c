@@ -23,6 +23,7 @@ enum {
     EXECUTION = 14,
     TIMEOUT = 16,
     DISPATCH = 17,
+    STEPS = 18,
 };
 
 #define DISPATCH_IS(name) IDEM__V1__METHOD_POLICY__DISPATCH__##name
@@ -114,6 +115,7 @@ check_unused(const struct check *check)
         {AFTER_CRASH, "after_crash", o->after_crash, true},
         {LEASE, "lease_ms", o->lease_ms, true},
         {EXECUTION, "max_execution_ms", o->max_execution_ms, true},
+        {STEPS, "steps", o->steps, true},
     };
 
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
