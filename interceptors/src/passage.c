@@ -67,6 +67,8 @@ let_through(struct passage *passage)
     idem_context_set_owned(call->context, true);
     if (ticket->mode == IDEM_MODE_LEASED) {
         idem_context_set_fence(call->context, ticket->token);
+        passage->slot.once = passage->once;
+        passage->slot.claimed = ticket;
         passage->renewal =
             renewal_start(passage->once, call, ticket, passage->asked_ns);
     }

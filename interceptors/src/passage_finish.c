@@ -253,18 +253,26 @@ met_conflict(const struct passage *passage)
            tx->failed == IDEM_ABORTED;
 }
 
-/* A handler that is to be tried again. Outside of the database nobody knows
- * what it did before it gave up. */
+/* Outside of the database nobody knows what a handler did before it gave up,
+ * unless it says when it begins. */
+static bool
+may_have_acted(const struct passage *passage)
+{
+    return passage->ticket.mode == IDEM_MODE_LEASED &&
+           (!passage->ticket.steps || passage->slot.begun);
+}
+
+/* A handler that is to be tried again. */
 static void
 give_back(struct passage *passage)
 {
     struct idem_call *call = passage->call;
+    bool acted = may_have_acted(passage);
 
-    if (passage->ticket.mode == IDEM_MODE_LEASED)
+    if (acted)
         call->outcome.effect = IDEM_EFFECT_IN_DOUBT;
-    if (passage->ticket.mode == IDEM_MODE_LEASED &&
-        (call->outcome.status == IDEM_INTERNAL ||
-         call->outcome.status == IDEM_UNKNOWN))
+    if (acted && (call->outcome.status == IDEM_INTERNAL ||
+                  call->outcome.status == IDEM_UNKNOWN))
         ask_to(passage, passage->once->store->ops->doubt, doubted);
     else
         release(passage);

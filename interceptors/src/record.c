@@ -2,13 +2,14 @@
 
 #include <idem/reason.h>
 
-/* A RUNNING record whose lease is over is two more: the call that finds it may
- * run it again, or must hold it. */
+/* A RUNNING record whose lease is over is three more: the call that finds it
+ * may run it again, must hold it, or nothing of it was begun. */
 enum found {
     AT_ABSENT,
     AT_RUNNING,
     AT_LAPSED,
     AT_HELD,
+    AT_UNBEGUN,
     AT_RELEASED,
     AT_DONE,
     AT_DOUBT,
@@ -71,6 +72,8 @@ static const unsigned char arrows[AT_ABANDONED + 1][SETTLE_LATE + 1] = {
         {TAKE,    HOLD,    HOLD,    HOLD,    RUNNING, RUNNING, CLOSE,   CLOSE},
     [AT_HELD] =
         {HOLD,    HOLD,    HOLD,    HOLD,    DOUBT,   DOUBT,   CLOSE,   CLOSE},
+    [AT_UNBEGUN] =
+        {TAKE,    KILL,    KILL,    KILL,    RUNNING, RUNNING, CLOSE,   CLOSE},
     [AT_RELEASED] =
         {TAKE,    EXPIRED, KILL,    KILL,    ABSENT,  EXPIRED, ABSENT,  EXPIRED},
     [AT_DONE] = ALWAYS(DONE),
@@ -96,6 +99,8 @@ find(const struct record *record, const struct idem_ticket *ticket)
     case RECORD_RUNNING:
         if (record->lease_left_ms > 0)
             return AT_RUNNING;
+        if (record->unbegun && ticket->mode == IDEM_MODE_LEASED)
+            return AT_UNBEGUN;
         return may_run_again(ticket) ? AT_LAPSED : AT_HELD;
     case RECORD_RELEASED:
         return AT_RELEASED;

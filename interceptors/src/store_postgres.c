@@ -131,6 +131,12 @@ store_renew(struct idem_store *store, struct idem_ticket *ticket)
 }
 
 static void
+store_mark(struct idem_store *store, struct idem_ticket *ticket)
+{
+    pg_store_post(pg_store_of(store), ticket, OPERATION_MARK);
+}
+
+static void
 store_look(struct idem_store *store, struct idem_ticket *ticket)
 {
     pg_store_post(pg_store_of(store), ticket, OPERATION_LOOK);
@@ -269,6 +275,7 @@ const struct idem_store_ops pg_store_ops = {
     .release = store_release,
     .doubt = store_doubt,
     .renew = store_renew,
+    .mark = store_mark,
     .look = store_look,
     .abandon = store_abandon,
     .settle = store_settle,

@@ -38,6 +38,7 @@ insert(struct claim *claim)
     pg_identity_arguments(&arguments, &claim->key, claim->ticket);
     pg_arguments_int(&arguments, claim->session->owner);
     pg_arguments_int(&arguments, claim->ticket->lease_ms);
+    pg_arguments_int(&arguments, claim->ticket->steps);
     query = pg_session_query(claim->session, SQL_CLAIM, claim->key.opaque,
                              &arguments);
     end = pg_session_run(claim->session, &query, 1);
@@ -64,9 +65,8 @@ take_over(struct claim *claim, const struct record *record)
     struct pg_query query;
     enum pg_end end;
 
-    pg_fence_arguments(&arguments, &claim->key, record->token);
-    pg_arguments_int(&arguments, claim->session->owner);
-    pg_arguments_int(&arguments, claim->ticket->lease_ms);
+    pg_take_arguments(&arguments, &claim->key, record, claim->ticket,
+                      claim->session->owner, claim->ticket->lease_ms);
     query = pg_session_query(claim->session, SQL_TAKE, claim->key.opaque,
                              &arguments);
     end = pg_session_run(claim->session, &query, 1);
@@ -87,24 +87,21 @@ take_over(struct claim *claim, const struct record *record)
 static enum pg_end
 move(struct claim *claim, const struct record *record)
 {
-    enum pg_end end = PG_OK;
-    bool held;
-
     switch (record_claim(record, claim->ticket)) {
     case RECORD_TAKE:
         return record->state == RECORD_ABSENT ? insert(claim)
                                               : take_over(claim, record);
     case RECORD_HOLD:
-        end = pg_hold(claim->session, claim->ticket, record, &held);
-        claim->over = held;
-        return end;
-    case RECORD_KEEP:
+        return pg_hold(claim->session, claim->ticket, record, &claim->over);
     case RECORD_ABANDON:
+        return pg_write_abandoned(claim->session, claim->ticket, record,
+                                  &claim->over);
+    case RECORD_KEEP:
     case RECORD_SETTLE:
         break;
     }
     claim->over = true;
-    return end;
+    return PG_OK;
 }
 
 /* Our own claim, whose answer was lost: its lease begins now. */
@@ -289,4 +286,26 @@ pg_leased_renew(struct pg_session *session, struct idem_ticket *ticket,
     if (IDEM_FAULT("postgres.renew.before"))
         pg_session_close(session);
     return fenced(session, ticket, SQL_RENEW, &arguments);
+}
+
+/* Asked again it says the same: the mark is the owner's. */
+enum pg_end
+pg_leased_mark(struct pg_session *session, struct idem_ticket *ticket,
+               bool again)
+{
+    struct pg_arguments arguments;
+    struct row_key key;
+    enum pg_end end;
+
+    pg_row_key_of(&key, &ticket->id);
+    pg_fence_arguments(&arguments, &key, ticket->token);
+    pg_arguments_bytes(&arguments, idem_bytes_of(ticket->step));
+    if (IDEM_FAULT("postgres.mark.before"))
+        pg_session_close(session);
+    end = fenced(session, ticket, SQL_MARK, &arguments);
+    if (IDEM_FAULT("postgres.mark.after") && end == PG_OK && !again) {
+        pg_session_close(session);
+        return PG_LOST;
+    }
+    return end;
 }

@@ -81,11 +81,9 @@ pg_look(struct pg_session *session, struct idem_ticket *ticket, bool again)
     return PG_OK;
 }
 
-/* No row under the key, or a released one. *done is false when that has changed
- * meanwhile. */
-static enum pg_end
-write_abandoned(struct pg_session *session, struct idem_ticket *ticket,
-                const struct record *record, bool *done)
+enum pg_end
+pg_write_abandoned(struct pg_session *session, struct idem_ticket *ticket,
+                   const struct record *record, bool *done)
 {
     bool absent = record->state == RECORD_ABSENT;
     struct pg_arguments arguments;
@@ -114,7 +112,7 @@ decide(struct pg_session *session, struct idem_ticket *ticket,
     }
     switch (record_abandon(record, ticket)) {
     case RECORD_ABANDON:
-        return write_abandoned(session, ticket, record, done);
+        return pg_write_abandoned(session, ticket, record, done);
     case RECORD_HOLD:
         return pg_hold(session, ticket, record, done);
     case RECORD_KEEP:

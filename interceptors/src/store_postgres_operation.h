@@ -11,7 +11,7 @@ typedef enum pg_end pg_operation_fn(struct pg_session *session,
                                     struct idem_ticket *ticket, bool again);
 
 pg_operation_fn pg_leased_claim, pg_leased_complete, pg_leased_release,
-    pg_leased_doubt, pg_leased_renew;
+    pg_leased_doubt, pg_leased_renew, pg_leased_mark;
 pg_operation_fn pg_look, pg_abandon, pg_settle;
 
 /* MINE leaves the session pinned, with the transaction open. */
@@ -43,6 +43,12 @@ enum pg_end pg_change(struct pg_session *session, struct idem_ticket *ticket,
 /* Make a lapsed record DOUBT; *held is false when it has changed meanwhile. */
 enum pg_end pg_hold(struct pg_session *session, struct idem_ticket *ticket,
                     const struct record *record, bool *held);
+
+/* Make an absent record ABANDONED, or one that was read as RELEASED or as
+ * lapsed and not begun; *done is false when it has changed meanwhile. */
+enum pg_end pg_write_abandoned(struct pg_session *session,
+                               struct idem_ticket *ticket,
+                               const struct record *record, bool *done);
 
 /* Point the session's transaction at a ticket; the session is pinned. */
 void pg_tx_begin(struct pg_session *session, struct idem_ticket *ticket);

@@ -25,6 +25,7 @@ enum look_column {
     LOOK_REPLY,
     LOOK_TRAILERS,
     LOOK_FIRST_AT,
+    LOOK_UNBEGUN,
 };
 
 void
@@ -120,6 +121,18 @@ pg_fence_arguments(struct pg_arguments *arguments, const struct row_key *key,
     pg_arguments_int(arguments, token);
 }
 
+void
+pg_take_arguments(struct pg_arguments *arguments, const struct row_key *key,
+                  const struct record *record, const struct idem_ticket *ticket,
+                  int64_t owner, int64_t lease_ms)
+{
+    pg_fence_arguments(arguments, key, record->token);
+    pg_arguments_int(arguments, owner);
+    pg_arguments_int(arguments, lease_ms);
+    pg_arguments_int(arguments, ticket->steps);
+    pg_arguments_int(arguments, record->unbegun);
+}
+
 static const struct {
     const char *name;
     enum record_state state;
@@ -185,6 +198,7 @@ pg_record_read(struct record *record, int64_t *owner,
     record->token = pg_value_int(row, LOOK_TOKEN);
     record->executions = (unsigned)pg_value_int(row, LOOK_EXECUTIONS);
     record->lease_left_ms = pg_value_int(row, LOOK_LEASE_LEFT);
+    record->unbegun = pg_value_bool(row, LOOK_UNBEGUN);
     record->window_over = pg_value_bool(row, LOOK_LATE);
     record->dropped = pg_value_bool(row, LOOK_DROPPED);
     record->answer.first_at_ms = pg_value_int(row, LOOK_FIRST_AT);

@@ -36,6 +36,12 @@ void pg_answer_arguments(struct pg_arguments *arguments,
 void pg_fence_arguments(struct pg_arguments *arguments,
                         const struct row_key *key, int64_t token);
 
+/* All of SQL_TAKE, of the record that was read. */
+void pg_take_arguments(struct pg_arguments *arguments,
+                       const struct row_key *key, const struct record *record,
+                       const struct idem_ticket *ticket, int64_t owner,
+                       int64_t lease_ms);
+
 /* Read SQL_LOOK's row into *record and *owner; bytes are copied into the
  * ticket's arena. False: the arena is full. */
 bool pg_record_read(struct record *record, int64_t *owner,

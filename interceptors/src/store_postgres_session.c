@@ -16,6 +16,7 @@ static pg_operation_fn *const operations[OPERATIONS] = {
     [OPERATION_RELEASE] = pg_leased_release,
     [OPERATION_DOUBT] = pg_leased_doubt,
     [OPERATION_RENEW] = pg_leased_renew,
+    [OPERATION_MARK] = pg_leased_mark,
     [OPERATION_LOOK] = pg_look,
     [OPERATION_ABANDON] = pg_abandon,
     [OPERATION_SETTLE] = pg_settle,

@@ -39,19 +39,23 @@ static const char *const templates[SQL_STATEMENTS] = {
         "r.executions, r.owner, ceil(extract(epoch FROM "
         "r.lease_until - clock_timestamp()) * 1000)::bigint, @late, @dropped, "
         "r.status, r.message, r.reason, r.reply, r.trailers, " MS(
-            "r.first_at") " FROM (SELECT $5::bigint AS ends) AS one "
+            "r.first_at") ", NOT r.begun FROM (SELECT $5::bigint AS ends) AS "
+                          "one "
                           "LEFT JOIN @record AS r ON r.key = $1::uuid",
     [SQL_CLAIM] = "INSERT INTO @record (" IDENTITY ", state, token, "
-                  "executions, owner, lease_until @columns) "
+                  "executions, owner, lease_until, begun @columns) "
                   "SELECT " IDENTITY_VALUES ", 'RUNNING', 1, 1, $9::bigint, "
-                  "clock_timestamp() + $10::bigint * interval '1 ms' @values "
+                  "clock_timestamp() + $10::bigint * interval '1 ms', "
+                  "$11::bigint = 0 @values "
                   "WHERE @begins ON CONFLICT (key) DO NOTHING",
     [SQL_TAKE] =
         "UPDATE @record SET state = 'RUNNING', token = token + 1, "
         "executions = executions + 1, owner = $3::bigint, "
-        "lease_until = clock_timestamp() + $4::bigint * interval '1 ms' "
+        "lease_until = clock_timestamp() + $4::bigint * interval '1 ms', "
+        "begun = $5::bigint = 0, step = NULL "
         "WHERE key = $1::uuid AND token = $2::bigint AND (state = 'RELEASED' "
-        "OR state = 'RUNNING' AND lease_until <= clock_timestamp()) "
+        "OR state = 'RUNNING' AND lease_until <= clock_timestamp() "
+        "AND begun = ($6::bigint = 0)) "
         "RETURNING token, executions",
     [SQL_HOLD] = "UPDATE @record SET state = 'DOUBT', lease_until = NULL "
                  "WHERE key = $1::uuid AND token = $2::bigint AND "
@@ -82,14 +86,19 @@ static const char *const templates[SQL_STATEMENTS] = {
     [SQL_RENEW] = "UPDATE @record SET lease_until = clock_timestamp() + "
                   "$3::bigint * interval '1 ms' WHERE key = $1::uuid AND "
                   "token = $2::bigint AND state = 'RUNNING'",
+    [SQL_MARK] = "UPDATE @record SET begun = true, step = $3::text WHERE "
+                 "key = $1::uuid AND token = $2::bigint AND "
+                 "state = 'RUNNING' AND lease_until > clock_timestamp()",
     [SQL_ABANDON] =
         "INSERT INTO @record (" IDENTITY ", state, token, executions, done_at "
         "@columns) SELECT " IDENTITY_VALUES ", 'ABANDONED', 1, 0, "
         "clock_timestamp() @values WHERE @begins ON CONFLICT (key) DO NOTHING",
     [SQL_ABANDON_AGAIN] =
         "UPDATE @record SET state = 'ABANDONED', token = token + 1, "
-        "done_at = clock_timestamp() WHERE key = $1::uuid AND "
-        "token = $2::bigint AND state = 'RELEASED'",
+        "lease_until = NULL, done_at = clock_timestamp() WHERE "
+        "key = $1::uuid AND token = $2::bigint AND (state = 'RELEASED' OR "
+        "state = 'RUNNING' AND lease_until <= clock_timestamp() AND "
+        "NOT begun)",
     [SQL_SETTLE] =
         "WITH settled AS (UPDATE @record SET state = $3::text, "
         "token = token + 1, lease_until = NULL, done_at = "

@@ -15,7 +15,8 @@ enum statement {
     SQL_OPAQUE,      /* those below have a twin for opaque keys */
     SQL_LOOK = SQL_OPAQUE, /* record.c reads it */
     SQL_CLAIM,             /* insert as RUNNING */
-    SQL_TAKE,              /* RELEASED or lapsed: token, executions */
+    SQL_TAKE,              /* RELEASED or lapsed, begun as it was read: token,
+                            * executions */
     SQL_HOLD,              /* a lapsed one becomes DOUBT */
     SQL_COMPLETE,          /* by the token's owner: first_at */
     SQL_RECORD,            /* insert as DONE: first_at */
@@ -23,8 +24,9 @@ enum statement {
     SQL_DOUBT,
     SQL_DOUBT_UNSEEN, /* insert or make DOUBT, whatever is there but DONE */
     SQL_RENEW,
+    SQL_MARK,          /* begun, at this step */
     SQL_ABANDON,       /* insert as ABANDONED */
-    SQL_ABANDON_AGAIN, /* a released one */
+    SQL_ABANDON_AGAIN, /* a released one, a lapsed one that is not begun */
     SQL_SETTLE,        /* one in doubt, with its audit */
     SQL_STATEMENTS,
 };

@@ -69,9 +69,8 @@ take_over(struct pg_session *session, struct idem_ticket *ticket,
     snprintf(undo, sizeof(undo), "RELEASE SAVEPOINT %s", session->savepoint);
     snprintf(again, sizeof(again), "SAVEPOINT %s", session->savepoint);
     pg_row_key_of(&key, &ticket->id);
-    pg_fence_arguments(&arguments, &key, record->token);
-    pg_arguments_int(&arguments, session->owner);
-    pg_arguments_int(&arguments, TAKEN_LEASE_MS);
+    pg_take_arguments(&arguments, &key, record, ticket, session->owner,
+                      TAKEN_LEASE_MS);
     queries[0] = pg_text_query(undo);
     queries[1] = pg_session_query(session, SQL_TAKE, key.opaque, &arguments);
     queries[2] = pg_text_query(again);

@@ -46,6 +46,12 @@ renew(struct idem_store *store, struct idem_ticket *ticket)
 }
 
 static void
+mark(struct idem_store *store, struct idem_ticket *ticket)
+{
+    sqlite_writer_submit(store_of(store), ticket, SQLITE_OP_MARK);
+}
+
+static void
 look(struct idem_store *store, struct idem_ticket *ticket)
 {
     sqlite_looker_submit(store_of(store), ticket);
@@ -139,6 +145,7 @@ static const struct idem_store_ops ops = {
     .release = release,
     .doubt = doubt,
     .renew = renew,
+    .mark = mark,
     .look = look,
     .abandon = abandon,
     .settle = settle,

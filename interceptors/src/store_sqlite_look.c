@@ -2,14 +2,39 @@
 
 #include "store_sqlite_record.h"
 
+#include <sqlite3.h>
+
 /* What became of a key: read beside the writer, so that a handler's open
  * transaction delays nobody who only asks. */
+
+/* Does an open day take the ticket's key, or does it need none? 1, 0, -1. */
+static int
+has_place(struct sqlite_db *db, struct idem_ticket *ticket)
+{
+    sqlite3_stmt *statement;
+    int code;
+
+    if (!ticket->id.key.minted)
+        return 1;
+    statement = sqlite_db_use(db,
+                              "SELECT 1 FROM idem_day"
+                              " WHERE day = ?1 / 86400000 AND open = 1",
+                              &ticket->error);
+    if (!statement)
+        return -1;
+    sqlite3_bind_int64(statement, 1, ticket->id.key.minted_ms);
+    code = sqlite3_step(statement);
+    if (code != SQLITE_ROW && code != SQLITE_DONE)
+        (void)sqlite_db_fail(db, &ticket->error);
+    sqlite_db_done(statement);
+    return code == SQLITE_ROW ? 1 : code == SQLITE_DONE ? 0 : -1;
+}
 
 /* A key that was never seen, or one that is forgotten with its day? */
 static bool
 tell_place(struct sqlite_db *db, struct idem_ticket *ticket)
 {
-    int place = sqlite_record_has_place(db, ticket);
+    int place = has_place(db, ticket);
 
     if (place == 0)
         ticket->verdict = IDEM_VERDICT_EXPIRED;

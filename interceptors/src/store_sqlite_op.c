@@ -11,11 +11,11 @@ bool
 sqlite_op_fault(const struct idem_ticket *ticket, const char *step)
 {
     static const char *const names[] = {
-        [SQLITE_OP_CLAIM] = "claim",       [SQLITE_OP_COMPLETE] = "complete",
-        [SQLITE_OP_RELEASE] = "release",   [SQLITE_OP_DOUBT] = "doubt",
-        [SQLITE_OP_RENEW] = "renew",       [SQLITE_OP_ABANDON] = "abandon",
-        [SQLITE_OP_LOOK] = "look",         [SQLITE_OP_SETTLE] = "settle",
-        [SQLITE_OP_MAINTAIN] = "maintain",
+        [SQLITE_OP_CLAIM] = "claim",     [SQLITE_OP_COMPLETE] = "complete",
+        [SQLITE_OP_RELEASE] = "release", [SQLITE_OP_DOUBT] = "doubt",
+        [SQLITE_OP_RENEW] = "renew",     [SQLITE_OP_MARK] = "mark",
+        [SQLITE_OP_ABANDON] = "abandon", [SQLITE_OP_LOOK] = "look",
+        [SQLITE_OP_SETTLE] = "settle",   [SQLITE_OP_MAINTAIN] = "maintain",
     };
     char point[64];
 
@@ -193,6 +193,9 @@ run(struct sqlite_store *store, struct idem_ticket *ticket, int64_t now_ms)
     case SQLITE_OP_RENEW:
         return say_owner(ticket,
                          sqlite_record_renew(&store->db, ticket, now_ms));
+    case SQLITE_OP_MARK:
+        return say_owner(ticket,
+                         sqlite_record_mark(&store->db, ticket, now_ms));
     case SQLITE_OP_ABANDON:
         return abandon(store, ticket, now_ms);
     case SQLITE_OP_SETTLE:

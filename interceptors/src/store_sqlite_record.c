@@ -11,8 +11,8 @@
 
 #define COLUMNS                                                                \
     "(minted_ms, digest, state, lease_until, done_at, executions, first_at,"   \
-    " tenant, scope, key, raw, canonical, version, token"
-#define VALUES "?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, 1"
+    " tenant, scope, key, raw, canonical, version, begun, token"
+#define VALUES "?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, 1"
 
 /* A minted key's record has its place in an open day, or has none: that and no
  * clock decides whether a key is forgotten. */
@@ -22,23 +22,26 @@
     " ON CONFLICT DO NOTHING"
 #define INSERT_OPAQUE                                                          \
     "INSERT INTO idem_record_opaque " COLUMNS ", reap_at, gone_at)"            \
-    " VALUES (" VALUES ", ?7 + ?14, ?7 + max(?14, 400 * 86400000))"            \
+    " VALUES (" VALUES ", ?7 + ?15, ?7 + max(?15, 400 * 86400000))"            \
     " ON CONFLICT DO NOTHING"
 
 #define TEXTS(table, insert_text)                                              \
     {                                                                          \
         .read = "SELECT state, token, executions, lease_until, first_at,"      \
                 " tenant = ?3 AND scope = ?4 AND key = ?5, raw, canonical,"    \
-                " version, status, message, reason, reply, trailers"           \
+                " version, status, message, reason, reply, trailers, begun"    \
                 " FROM " table AT,                                             \
         .insert = insert_text,                                                 \
         .take = "UPDATE " table " SET state = 'RUNNING', token = token + 1,"   \
-                " executions = executions + 1, lease_until = ?4" AT            \
+                " executions = executions + 1, lease_until = ?4,"              \
+                " begun = ?6, step = NULL" AT                                  \
                 " AND token = ?3 AND (state = 'RELEASED' OR"                   \
-                " (state = 'RUNNING' AND lease_until <= ?5))",                 \
+                " (state = 'RUNNING' AND lease_until <= ?5 AND begun = ?7))",  \
         .abandon =                                                             \
             "UPDATE " table " SET state = 'ABANDONED', done_at = ?4,"          \
-            " token = token + 1" AT " AND token = ?3 AND state = 'RELEASED'",  \
+            " lease_until = NULL, token = token + 1" AT                        \
+            " AND token = ?3 AND (state = 'RELEASED' OR (state = 'RUNNING'"    \
+            " AND lease_until <= ?4 AND begun = 0))",                          \
         .finish = "UPDATE " table " SET state = 'DONE', lease_until = NULL,"   \
                   " done_at = ?4, status = ?5, message = ?6, reason = ?7,"     \
                   " reply = ?8, trailers = ?9" OWNED,                          \
@@ -48,11 +51,13 @@
             "UPDATE " table " SET state = 'DOUBT', lease_until = NULL" OWNED,  \
         .renew = "UPDATE " table " SET lease_until = ?4" AT                    \
                  " AND token = ?3 AND state = 'RUNNING'",                      \
+        .mark = "UPDATE " table " SET begun = 1, step = ?5" AT                 \
+                " AND token = ?3 AND state = 'RUNNING' AND lease_until > ?4",  \
     }
 
 struct texts {
     const char *read, *insert, *take, *abandon, *finish, *release, *doubt,
-        *renew;
+        *renew, *mark;
 };
 
 static const struct texts minted = TEXTS("idem_record", INSERT_MINTED);
@@ -141,6 +146,7 @@ take_record(sqlite3_stmt *row, struct record *record, struct idem_arena *arena,
     take_hash(row, 6, record->fingerprint.raw);
     take_hash(row, 7, record->fingerprint.canonical);
     record->fingerprint.version = (unsigned)sqlite3_column_int(row, 8);
+    record->unbegun = sqlite3_column_int(row, 14) == 0;
     return record->state != RECORD_DONE || take_answer(row, record, arena);
 }
 
@@ -188,28 +194,6 @@ sqlite_record_read(struct sqlite_db *db, struct record *record,
     return ok;
 }
 
-int
-sqlite_record_has_place(struct sqlite_db *db, struct idem_ticket *ticket)
-{
-    sqlite3_stmt *statement;
-    int code;
-
-    if (!ticket->id.key.minted)
-        return 1;
-    statement = sqlite_db_use(db,
-                              "SELECT 1 FROM idem_day"
-                              " WHERE day = ?1 / 86400000 AND open = 1",
-                              &ticket->error);
-    if (!statement)
-        return -1;
-    sqlite3_bind_int64(statement, 1, ticket->id.key.minted_ms);
-    code = sqlite3_step(statement);
-    if (code != SQLITE_ROW && code != SQLITE_DONE)
-        (void)sqlite_db_fail(db, &ticket->error);
-    sqlite_db_done(statement);
-    return code == SQLITE_ROW ? 1 : code == SQLITE_DONE ? 0 : -1;
-}
-
 static void
 bind_fingerprint(sqlite3_stmt *statement, const struct idem_ticket *ticket)
 {
@@ -232,7 +216,7 @@ bind_new(sqlite3_stmt *statement, const struct idem_ticket *ticket,
     sqlite_bind_bytes(statement, 10, ticket->id.key.text);
     bind_fingerprint(statement, ticket);
     if (!ticket->id.key.minted)
-        sqlite3_bind_int64(statement, 14,
+        sqlite3_bind_int64(statement, 15,
                            ticket->window_ms > 0 ? ticket->window_ms
                                                  : OPAQUE_WINDOW_MS);
 }
@@ -278,6 +262,7 @@ sqlite_record_start(struct sqlite_db *db, struct idem_ticket *ticket,
     sqlite3_bind_text(statement, 3, "RUNNING", -1, SQLITE_STATIC);
     sqlite3_bind_int64(statement, 4, now_ms + ticket->lease_ms);
     sqlite3_bind_int(statement, 6, 1);
+    sqlite3_bind_int(statement, 14, !ticket->steps);
     return insert(db, ticket, statement, now_ms);
 }
 
@@ -292,6 +277,7 @@ sqlite_record_refuse(struct sqlite_db *db, struct idem_ticket *ticket,
     sqlite3_bind_text(statement, 3, "ABANDONED", -1, SQLITE_STATIC);
     sqlite3_bind_int64(statement, 5, now_ms);
     sqlite3_bind_int(statement, 6, 0);
+    sqlite3_bind_int(statement, 14, 1);
     return insert(db, ticket, statement, now_ms);
 }
 
@@ -306,6 +292,8 @@ sqlite_record_take(struct sqlite_db *db, struct idem_ticket *ticket,
     sqlite3_bind_int64(statement, 3, read->token);
     sqlite3_bind_int64(statement, 4, now_ms + ticket->lease_ms);
     sqlite3_bind_int64(statement, 5, now_ms);
+    sqlite3_bind_int(statement, 6, !ticket->steps);
+    sqlite3_bind_int(statement, 7, !read->unbegun);
     return sqlite_db_change(db, statement, &ticket->error);
 }
 
@@ -322,16 +310,26 @@ sqlite_record_abandon(struct sqlite_db *db, struct idem_ticket *ticket,
     return sqlite_db_change(db, statement, &ticket->error);
 }
 
+/* A statement fenced by the ticket's token. */
+static sqlite3_stmt *
+use_owned(struct sqlite_db *db, const char *sql, struct idem_ticket *ticket)
+{
+    sqlite3_stmt *statement = use(db, sql, ticket);
+
+    if (statement)
+        sqlite3_bind_int64(statement, 3, ticket->token);
+    return statement;
+}
+
 int
 sqlite_record_finish(struct sqlite_db *db, struct idem_ticket *ticket,
                      int64_t now_ms)
 {
     const struct idem_answer *answer = &ticket->answer;
-    sqlite3_stmt *statement = use(db, texts_of(ticket)->finish, ticket);
+    sqlite3_stmt *statement = use_owned(db, texts_of(ticket)->finish, ticket);
 
     if (!statement)
         return -1;
-    sqlite3_bind_int64(statement, 3, ticket->token);
     sqlite3_bind_int64(statement, 4, now_ms);
     sqlite3_bind_int(statement, 5, answer->status);
     sqlite_bind_bytes(statement, 6, answer->message);
@@ -344,12 +342,9 @@ sqlite_record_finish(struct sqlite_db *db, struct idem_ticket *ticket,
 static int
 change_owned(struct sqlite_db *db, const char *sql, struct idem_ticket *ticket)
 {
-    sqlite3_stmt *statement = use(db, sql, ticket);
+    sqlite3_stmt *statement = use_owned(db, sql, ticket);
 
-    if (!statement)
-        return -1;
-    sqlite3_bind_int64(statement, 3, ticket->token);
-    return sqlite_db_change(db, statement, &ticket->error);
+    return statement ? sqlite_db_change(db, statement, &ticket->error) : -1;
 }
 
 int
@@ -368,11 +363,23 @@ int
 sqlite_record_renew(struct sqlite_db *db, struct idem_ticket *ticket,
                     int64_t now_ms)
 {
-    sqlite3_stmt *statement = use(db, texts_of(ticket)->renew, ticket);
+    sqlite3_stmt *statement = use_owned(db, texts_of(ticket)->renew, ticket);
 
     if (!statement)
         return -1;
-    sqlite3_bind_int64(statement, 3, ticket->token);
     sqlite3_bind_int64(statement, 4, now_ms + ticket->lease_ms);
+    return sqlite_db_change(db, statement, &ticket->error);
+}
+
+int
+sqlite_record_mark(struct sqlite_db *db, struct idem_ticket *ticket,
+                   int64_t now_ms)
+{
+    sqlite3_stmt *statement = use_owned(db, texts_of(ticket)->mark, ticket);
+
+    if (!statement)
+        return -1;
+    sqlite3_bind_int64(statement, 4, now_ms);
+    sqlite3_bind_text(statement, 5, ticket->step, -1, SQLITE_STATIC);
     return sqlite_db_change(db, statement, &ticket->error);
 }

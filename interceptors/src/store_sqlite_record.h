@@ -13,9 +13,6 @@ bool sqlite_record_read(struct sqlite_db *db, struct record *record,
                         struct idem_ticket *ticket, int64_t now_ms)
     IDEM_MUST_CHECK;
 
-/* Does an open day take the ticket's key, or does it need none? 1, 0, -1. */
-int sqlite_record_has_place(struct sqlite_db *db, struct idem_ticket *ticket);
-
 /* ABSENT → RUNNING. 0: it is there already, or no day takes the key. */
 int sqlite_record_start(struct sqlite_db *db, struct idem_ticket *ticket,
                         int64_t now_ms);
@@ -28,7 +25,8 @@ int sqlite_record_refuse(struct sqlite_db *db, struct idem_ticket *ticket,
 int sqlite_record_take(struct sqlite_db *db, struct idem_ticket *ticket,
                        const struct record *read, int64_t now_ms);
 
-/* RELEASED → ABANDONED, if it is what was read. */
+/* RELEASED, RUNNING unbegun whose lease is over → ABANDONED, if it is what was
+ * read. */
 int sqlite_record_abandon(struct sqlite_db *db, struct idem_ticket *ticket,
                           const struct record *read, int64_t now_ms);
 
@@ -48,6 +46,10 @@ int sqlite_record_release(struct sqlite_db *db, struct idem_ticket *ticket);
 
 /* RUNNING → DOUBT; DOUBT stays. */
 int sqlite_record_doubt(struct sqlite_db *db, struct idem_ticket *ticket);
+
+/* RUNNING, its lease not over: begun, at ticket->step. */
+int sqlite_record_mark(struct sqlite_db *db, struct idem_ticket *ticket,
+                       int64_t now_ms);
 
 /* RUNNING with a lease from now. */
 int sqlite_record_renew(struct sqlite_db *db, struct idem_ticket *ticket,

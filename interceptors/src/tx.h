@@ -34,6 +34,8 @@ struct idem_tx {
     enum idem_status failed;
 };
 
+struct once;
+
 /* What a handler's context knows of the store: the once interceptor fills it
  * and puts it into the context's slot before the handler runs. */
 struct tx_slot {
@@ -43,6 +45,9 @@ struct tx_slot {
     enum idem_mode mode;
     struct idem_arena *arena; /* the call's */
     int64_t deadline_ns;      /* the call's */
+    struct once *once;        /* LEASED: who let the handler through … */
+    const struct idem_ticket *claimed; /* … by this claim */
+    bool begun;                        /* LEASED: a step is marked */
 };
 
 /* After the handler: end the read transaction of mode NONE, if one was opened.

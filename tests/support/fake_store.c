@@ -6,8 +6,8 @@
 
 #define PATIENCE_S 10
 
-static const char *const names[FAKE_OPS] = {"claim", "complete", "release",
-                                            "doubt", "renew",    "look"};
+static const char *const names[FAKE_OPS] = {
+    "claim", "complete", "release", "doubt", "renew", "mark", "look"};
 
 static void
 ask(struct idem_store *store, struct idem_ticket *ticket, enum fake_op op)
@@ -55,6 +55,12 @@ renew(struct idem_store *store, struct idem_ticket *ticket)
 }
 
 static void
+mark(struct idem_store *store, struct idem_ticket *ticket)
+{
+    ask(store, ticket, FAKE_MARK);
+}
+
+static void
 look(struct idem_store *store, struct idem_ticket *ticket)
 {
     ask(store, ticket, FAKE_LOOK);
@@ -79,6 +85,7 @@ static const struct idem_store_ops fake_ops = {
     .release = release,
     .doubt = doubt,
     .renew = renew,
+    .mark = mark,
     .look = look,
     .free = fake_free,
 };

@@ -13,6 +13,7 @@ enum fake_op {
     FAKE_RELEASE,
     FAKE_DOUBT,
     FAKE_RENEW,
+    FAKE_MARK,
     FAKE_LOOK,
     FAKE_OPS,
 };

@@ -23,9 +23,8 @@
  * settle: DOUBT, and RUNNING whose lease is over → DONE or RELEASED.
  *
  *   *   the lease is over and another call claims: what after_crash says
- *   **  only when the lease is over. The handler may have begun (a claim is all
- *       that says so until there are step marks), so it cannot be said that it
- *       never ran; but from DOUBT it never runs again
+ *   **  only when the lease is over. The handler may have begun, so it cannot
+ *       be said that it never ran; but from DOUBT it never runs again
  *   *** by the token's owner; settle fences it off
  *
  * The lease is over: REEXECUTE runs it again; HOLD makes it DOUBT, because the
@@ -33,6 +32,11 @@
  * does not begin releases. PROBE is as HOLD until there are probes. A window
  * that is over begins nothing: EXPIRED instead of RUNNING, or DOUBT after a
  * crash.
+ *
+ * Steps: a claim with ticket->steps is not begun until its owner marks a step.
+ * A record that is not begun and whose lease is over is taken over whatever
+ * after_crash says; abandon makes it ABANDONED, for it never ran, and so does a
+ * claim when its window is over.
  *
  * DONE and ABANDONED are written once. A record never goes back to ABSENT: it
  * goes with its partition, and then its key is refused. */
@@ -83,7 +87,7 @@ enum idem_verdict {
     IDEM_VERDICT_DOUBT,   /* a crash left it in doubt, HOLD */
     IDEM_VERDICT_ABANDONED, /* never ran and never will */
     IDEM_VERDICT_ABSENT,    /* look: never seen */
-    IDEM_VERDICT_FENCED,    /* complete, release, renew: not the owner any more.
+    IDEM_VERDICT_FENCED,    /* complete, release, renew, mark: not the owner.
                              * settle: in doubt by another execution */
     IDEM_VERDICT_UNKNOWN,   /* complete: the connection was lost with the commit
                              * under way. Claim again: that is the barrier */
@@ -101,6 +105,7 @@ struct idem_ticket {
     enum idem_mode mode;                 /* TRANSACTION or LEASED */
     enum idem_after_crash after_crash;   /* LEASED */
     int64_t lease_ms;                    /* LEASED; over 0 */
+    bool steps; /* LEASED, claim: it is begun by a mark, not by the claim */
     int64_t window_ms;   /* opaque key: how long its answer is kept; 0: 24 h.
                           * Afterwards DONE with ANSWER_DROPPED, for 400 days */
     int64_t deadline_ns; /* monotonic; INT64_MAX: none. A claim that the store
@@ -118,6 +123,7 @@ struct idem_ticket {
     unsigned executions;              /* MINE: this one included */
     int64_t wait_ms;
     const struct idem_settlement *settlement; /* in: settle */
+    const char *step;                         /* in: mark. Not empty */
     struct idem_tx *tx;                       /* MINE in mode TRANSACTION; the
                                                * store's, until complete or release
                                                * has answered */
@@ -162,6 +168,13 @@ struct idem_store_ops {
     /* LEASED: extend the lease by lease_ms from now. The ticket is one of its
      * own (id, token, lease_ms, mode). Verdicts: MINE FENCED FAILED. */
     void (*renew)(struct idem_store *store, struct idem_ticket *ticket);
+
+    /* LEASED: from here the execution is begun, and ticket->step is the last
+     * that it marked. On the disk before it is answered. The ticket is one of
+     * its own (id, token, step, mode). Verdicts: MINE; FENCED, also when the
+     * lease is over and nobody has taken it; FAILED: it may be marked or not.
+     */
+    void (*mark)(struct idem_store *store, struct idem_ticket *ticket);
 
     /* What became of the key? Changes nothing. Verdicts: FAILED ABSENT DONE
      * RUNNING REUSED EXPIRED DOUBT ABANDONED. */

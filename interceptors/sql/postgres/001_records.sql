@@ -29,6 +29,8 @@ CREATE TABLE idem_record (
     executions int NOT NULL,
     owner bigint, -- who claimed, to know one's own claim again
     lease_until timestamptz,
+    begun boolean NOT NULL DEFAULT true, -- false: claimed, no step marked yet
+    step text, -- the last one that was marked
     first_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     done_at timestamptz,
     tenant bytea NOT NULL,

@@ -24,6 +24,9 @@ CREATE TABLE idem_record (
     token INTEGER NOT NULL CHECK (token > 0),
     executions INTEGER NOT NULL,
     lease_until INTEGER,
+    begun INTEGER NOT NULL DEFAULT 1 -- 0: claimed, no step marked yet
+        CHECK (begun IN (0, 1)),
+    step TEXT, -- the last one that was marked
     first_at INTEGER NOT NULL,
     done_at INTEGER,
     tenant BLOB NOT NULL,
@@ -52,6 +55,8 @@ CREATE TABLE idem_record_opaque (
     token INTEGER NOT NULL CHECK (token > 0),
     executions INTEGER NOT NULL,
     lease_until INTEGER,
+    begun INTEGER NOT NULL DEFAULT 1 CHECK (begun IN (0, 1)),
+    step TEXT,
     first_at INTEGER NOT NULL,
     done_at INTEGER,
     tenant BLOB NOT NULL,
