@@ -297,7 +297,6 @@ a_transaction_has_one_effect_wherever_its_server_dies(void **state)
     struct site *site = *state;
     struct points points;
     struct attempt first, again;
-    int64_t before;
 
     find_points(site, effects_add, &points);
     for (unsigned i = 0; i < points.n; i++) {
@@ -306,8 +305,7 @@ a_transaction_has_one_effect_wherever_its_server_dies(void **state)
         assert_int_equal(first.status, IDEM_OK);
         assert_int_equal(again.status, IDEM_OK);
         assert_int_equal(again.outcome.effect, IDEM_EFFECT_REPLAYED);
-        before = rows(site);
-        assert_int_equal(before, i + 2);
+        assert_int_equal(rows(site), i + 2);
         child_stop(site->server, SIGKILL);
     }
 }
@@ -321,16 +319,15 @@ is_in_doubt(const struct attempt *attempt)
 }
 
 static void
-a_held_key_is_done_once_or_in_doubt_wherever_its_server_dies(void **state)
+hold_wherever_its_server_dies(struct site *site, call_fn *method)
 {
-    struct site *site = *state;
     struct points points;
     struct attempt first, again;
     unsigned pushes;
 
-    find_points(site, effects_push, &points);
+    find_points(site, method, &points);
     for (unsigned i = 0; i < points.n; i++) {
-        crash_at(site, effects_push, points.name[i], &first, &again);
+        crash_at(site, method, points.name[i], &first, &again);
         complain(points.name[i], &first);
         pushes = effects_pushes(site->push_log, first.key);
         assert_true(pushes <= 1);
@@ -344,6 +341,18 @@ a_held_key_is_done_once_or_in_doubt_wherever_its_server_dies(void **state)
         }
         child_stop(site->server, SIGKILL);
     }
+}
+
+static void
+a_held_key_is_done_once_or_in_doubt_wherever_its_server_dies(void **state)
+{
+    hold_wherever_its_server_dies(*state, effects_push);
+}
+
+static void
+so_is_one_that_marks_its_steps(void **state)
+{
+    hold_wherever_its_server_dies(*state, effects_push_step);
 }
 
 /* Fault 10: the other system de-duplicates on the key that it is given. */
@@ -380,6 +389,7 @@ main(int argc, char **argv)
     TEST(site, a_transaction_has_one_effect_wherever_its_server_dies),         \
         TEST(site,                                                             \
              a_held_key_is_done_once_or_in_doubt_wherever_its_server_dies),    \
+        TEST(site, so_is_one_that_marks_its_steps),                            \
         TEST(site, a_key_that_may_run_again_is_done_wherever_its_server_dies)
     const struct CMUnitTest alone[] = {TESTS(on_sqlite)};
     const struct CMUnitTest both[] = {TESTS(on_postgres_and_redis)};

@@ -187,6 +187,13 @@ call_renew(struct suite_call *call)
 }
 
 enum idem_verdict
+call_mark(struct suite_call *call, const char *step)
+{
+    call->ticket.step = step;
+    return call_do(call, call->suite->store->ops->mark);
+}
+
+enum idem_verdict
 suite_claim_once(struct suite *suite, const char *key, enum idem_mode mode,
                  int request)
 {

@@ -51,6 +51,7 @@ enum idem_verdict call_look(struct suite_call *call);
 enum idem_verdict call_abandon(struct suite_call *call);
 enum idem_verdict call_doubt(struct suite_call *call);
 enum idem_verdict call_renew(struct suite_call *call);
+enum idem_verdict call_mark(struct suite_call *call, const char *step);
 
 /* Start an operation, wait for it later. */
 void call_start(struct suite_call *call, suite_op_fn *op);
@@ -85,6 +86,7 @@ int suite_run_keys(void);
 int suite_run_races(void);
 int suite_run_settle(void);
 int suite_run_abandon(void);
+int suite_run_steps(void);
 int suite_run_crashes(const struct suite_factory *factory);
 int suite_run_everywhere(const struct suite_factory *factory);
 

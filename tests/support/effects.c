@@ -1,5 +1,6 @@
 #include "effects.h"
 
+#include <idem/step.h>
 #include <idem/tx.h>
 
 #include <fcntl.h>
@@ -205,6 +206,18 @@ push(struct idem_context *context, const effects_add_request *request,
     return reply_to(context, request, reply);
 }
 
+/* As push; a crash before the mark has begun nothing. */
+static enum idem_status
+push_step(struct idem_context *context, const effects_add_request *request,
+          effects_add_reply *reply)
+{
+    struct idem_error err;
+
+    if (idem_step(context, "push", &err) != IDEM_OK)
+        return idem_context_fail_with(context, &err);
+    return push(context, request, reply);
+}
+
 static enum idem_status
 count(struct idem_context *context, const effects_count_request *request,
       effects_count_reply *reply)
@@ -236,5 +249,6 @@ const struct effects_handlers effects_handlers = {
     .add_digest = add,
     .push = push,
     .push_again = push,
+    .push_step = push_step,
     .count = count,
 };

@@ -109,6 +109,42 @@ every_state_has_one_answer_to_each_question(void **state)
     }
 }
 
+/* Fault 6: a lease is over and no step was marked; not even HOLD keeps it. */
+static void
+what_is_not_begun_runs_again_or_never(void **state)
+{
+    struct record record = record_of(RECORD_RUNNING, 0, false);
+    struct idem_ticket ticket =
+        ticket_of(IDEM_MODE_LEASED, IDEM_AFTER_CRASH_HOLD);
+
+    (void)state;
+    record.unbegun = true;
+    assert_int_equal(record_claim(&record, &ticket), RECORD_TAKE);
+    assert_int_equal(record_abandon(&record, &ticket), RECORD_ABANDON);
+    assert_int_equal(ticket.verdict, IDEM_VERDICT_ABANDONED);
+    record_look(&record, &ticket);
+    assert_int_equal(ticket.verdict, IDEM_VERDICT_RUNNING);
+    record.window_over = true;
+    assert_int_equal(record_claim(&record, &ticket), RECORD_ABANDON);
+    record.window_over = false;
+    record.lease_left_ms = 1;
+    assert_int_equal(record_claim(&record, &ticket), RECORD_KEEP);
+    assert_int_equal(ticket.verdict, IDEM_VERDICT_RUNNING);
+}
+
+/* A method that has become one of TRANSACTION cannot take a lease over. */
+static void
+what_is_not_begun_is_held_by_a_transaction(void **state)
+{
+    struct record record = record_of(RECORD_RUNNING, 0, false);
+    struct idem_ticket ticket =
+        ticket_of(IDEM_MODE_TRANSACTION, IDEM_AFTER_CRASH_HOLD);
+
+    (void)state;
+    record.unbegun = true;
+    assert_int_equal(record_claim(&record, &ticket), RECORD_HOLD);
+}
+
 static void
 only_a_leased_call_of_reexecute_runs_after_a_crash(void **state)
 {
@@ -212,6 +248,8 @@ main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_state_has_one_answer_to_each_question),
+        cmocka_unit_test(what_is_not_begun_runs_again_or_never),
+        cmocka_unit_test(what_is_not_begun_is_held_by_a_transaction),
         cmocka_unit_test(only_a_leased_call_of_reexecute_runs_after_a_crash),
         cmocka_unit_test(another_request_is_told_so_in_every_state),
         cmocka_unit_test(who_has_the_key_alone_is_not_compared),
