@@ -27,6 +27,10 @@ struct idem_shield;
  * INTERNAL and UNKNOWN of a TRANSACTION are released without a limit of times:
  * the client's policy says how often it asks. A LEASED key is then in doubt.
  *
+ * A handler that marks its steps (<idem/step.h>) and fails before its first
+ * mark has done nothing: ROLLED_BACK, and released unless the status is one
+ * that is recorded.
+ *
  * A method whose key is OPTIONAL runs a call without one under a key of the
  * server's own making: the same transaction, only that nobody can repeat it.
  *
