@@ -419,8 +419,8 @@ a_method_is_called_by_its_number_once_it_was_told(void **state)
     wire_hello(&wire, 0);
     wire_open(&wire, 1, &echo_with_id, nothing);
     wire_open(&wire, 2, &open, nothing);
-    assert_int_equal(wire_end(&wire, 1).status, IDEM_OK);
-    assert_int_equal(wire_end(&wire, 2).status, IDEM_OK);
+    for (unsigned i = 0; i < 2; i++) /* in any order */
+        assert_int_equal(wire_end(&wire, 0).status, IDEM_OK);
     wire_close(&wire);
     echo_world_close(&world);
 }
