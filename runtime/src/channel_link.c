@@ -336,10 +336,10 @@ on_gone(void *with)
 }
 
 static const struct connection_events link_events = {
-    on_ready,
-    on_frame,
-    on_closed,
-    on_gone,
+    .ready = on_ready,
+    .frame = on_frame,
+    .closed = on_closed,
+    .gone = on_gone,
 };
 
 void

@@ -217,6 +217,8 @@ received(void *with, enum idem_status result, size_t size)
         inbox_filled(&connection->inbox, size);
         set_corked(connection, true);
         digest(connection);
+        if (connection->options.events->settled)
+            connection->options.events->settled(connection->options.with);
         set_corked(connection, false);
     }
     connection_read_on(connection);

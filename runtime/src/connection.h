@@ -30,7 +30,10 @@ struct connection_events {
      * that came together are all done. */
     const char *(*frame)(void *with, const struct frame *frame);
 
-    /* Once, last of these three, also when it never got ready. */
+    /* Optional. The frames that came together are all done. */
+    void (*settled)(void *with);
+
+    /* Once, last of these four, also when it never got ready. */
     void (*closed)(void *with);
 
     /* The stream is freed, nothing more comes: once, for the last reference,

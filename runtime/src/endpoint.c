@@ -112,11 +112,17 @@ refuse_late(struct server_call *call)
                        "given up before the handler began");
 }
 
+static struct server_call *
+call_of_job(struct job *job)
+{
+    return (struct server_call *)((char *)job -
+                                  offsetof(struct server_call, job));
+}
+
 static void
 run_job(struct job *job)
 {
-    struct server_call *call =
-        (struct server_call *)((char *)job - offsetof(struct server_call, job));
+    struct server_call *call = call_of_job(job);
 
     on_worker = true;
     if (idem_call_interrupted(&call->call.base))
@@ -136,12 +142,73 @@ withdraw(struct idem_call *base, void *with)
     return workers_withdraw(call->peer->server->workers, &call->job);
 }
 
+static void
+refuse_full(struct server_call *call)
+{
+    idem_call_fail(&call->call.base, IDEM_RESOURCE_EXHAUSTED,
+                   IDEM_EFFECT_REFUSED, NULL, "%u calls wait for a worker",
+                   call->peer->server->options.max_queued);
+}
+
+/* --- OPENs that came together --- */
+
+#define GATHERED_MAX 32 /* jobs; then they are pushed before the frames end */
+
+static _Thread_local struct {
+    struct peer *peer; /* whose; NULL: nothing is gathered now */
+    struct workers *workers;
+    struct job *first, *last;
+    unsigned count;
+} gathered;
+
+void
+endpoint_gather(struct peer *peer)
+{
+    gathered.peer = peer;
+}
+
+void
+endpoint_push_gathered(void)
+{
+    struct job *job = gathered.first, *next;
+
+    if (!job)
+        return;
+    gathered.first = NULL;
+    gathered.count = 0;
+    for (job = workers_push_all(gathered.workers, job); job; job = next) {
+        struct server_call *call = call_of_job(job);
+
+        next = job->next;
+        refuse_full(call);
+        idem_call_resume(&call->call.base, IDEM_ANSWER);
+    }
+}
+
+/* It cannot be withdrawn before it is pushed; run_job looks once more. */
+static void
+gather(struct workers *workers, struct job *job)
+{
+    job->next = NULL;
+    if (gathered.first)
+        gathered.last->next = job;
+    else
+        gathered.first = job;
+    gathered.last = job;
+    gathered.workers = workers;
+    if (++gathered.count == GATHERED_MAX)
+        endpoint_push_gathered();
+}
+
+/* --- Sending down --- */
+
 static const struct idem_holder holder = {.withdraw = withdraw};
 
 enum idem_step
 endpoint_send(struct call *base)
 {
     struct server_call *call = server_call_of(base);
+    struct workers *workers = call->peer->server->workers;
 
     if (base->base.method->dispatch == IDEM_DISPATCH_INLINE &&
         connection_on_thread()) {
@@ -154,10 +221,12 @@ endpoint_send(struct call *base)
     if (!idem_call_keep(&base->base, &holder, call))
         return IDEM_ANSWER;
     call->job.run = run_job;
-    if (workers_push(call->peer->server->workers, &call->job))
+    if (gathered.peer == call->peer) {
+        gather(workers, &call->job);
         return IDEM_WAIT;
-    idem_call_fail(&base->base, IDEM_RESOURCE_EXHAUSTED, IDEM_EFFECT_REFUSED,
-                   NULL, "%u calls wait for a worker",
-                   call->peer->server->options.max_queued);
+    }
+    if (workers_push(workers, &call->job))
+        return IDEM_WAIT;
+    refuse_full(call);
     return IDEM_ANSWER;
 }

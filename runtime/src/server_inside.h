@@ -123,6 +123,11 @@ void server_call_open(struct peer *peer, const struct frame *frame,
 enum idem_step endpoint_send(struct call *call);
 void endpoint_idle(void *unused);
 
+/* Jobs of this peer's calls that are sent down on this thread are gathered,
+ * from here until NULL, for endpoint_push_gathered: one push, one wake. */
+void endpoint_gather(struct peer *peer);
+void endpoint_push_gathered(void);
+
 /* What is written now, or with the next replies of this worker. */
 void endpoint_flush(struct connection *connection);
 

@@ -90,6 +90,25 @@ take_open(struct peer *peer, const struct frame *frame)
     return NULL;
 }
 
+/* Jobs of OPENs that come together are pushed together. */
+static const char *
+take_opens(struct peer *peer, const struct frame *frame)
+{
+    const char *why;
+
+    endpoint_gather(peer);
+    why = take_open(peer, frame);
+    endpoint_gather(NULL);
+    return why;
+}
+
+static void
+on_settled(void *with)
+{
+    (void)with;
+    endpoint_push_gathered();
+}
+
 /* The client does not listen to this stream any more: its call, with a
  * reference. */
 static struct server_call *
@@ -124,7 +143,7 @@ on_frame(void *with, const struct frame *frame)
 
     switch (frame->type) {
     case FRAME_OPEN:
-        return take_open(peer, frame);
+        return take_opens(peer, frame);
     case FRAME_CANCEL:
     case FRAME_DETACH:
         take_detach(peer, frame);
@@ -217,10 +236,11 @@ on_gone(void *with)
 }
 
 static const struct connection_events peer_events = {
-    on_ready,
-    on_frame,
-    on_closed,
-    on_gone,
+    .ready = on_ready,
+    .frame = on_frame,
+    .settled = on_settled,
+    .closed = on_closed,
+    .gone = on_gone,
 };
 
 /* With the lock: the one that has been without SETTINGS for longest. */

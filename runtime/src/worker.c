@@ -5,9 +5,10 @@
 
 #include <idem/clock.h>
 
-#define PATIENCE_NS                                                            \
-    100000              /* a job that waited longer gets a further worker      \
-                         */
+/* A job that waited longer gets a further worker … */
+#define PATIENCE_NS 100000
+/* … but not while jobs take less than this: it would only be in the way. */
+#define SHORT_NS 20000
 #define LOOK_NS 1000000 /* how often the look-out looks */
 #define LOOKS_IDLE 16   /* after so many looks at no work it sleeps */
 
@@ -36,6 +37,7 @@ struct workers {
     unsigned queued, max_queued;
     unsigned awake;          /* workers that run or look for jobs */
     unsigned pops;           /* ever; wraps */
+    int64_t moved_ns;        /* a worker last took a job, or was woken */
     struct worker *line;     /* asleep; last in, first out: warm caches */
     struct worker *look_out; /* NULL: nobody sleeps */
     bool look_out_rests;     /* it sleeps until there is work */
@@ -84,6 +86,14 @@ oldest_waits_long(const struct workers *pool, int64_t now_ns)
     return pool->first && now_ns - pool->first->since_ns > PATIENCE_NS;
 }
 
+/* Nobody has come for the oldest job for long, nor is on the way. */
+static bool
+is_stuck(const struct workers *pool, int64_t now_ns)
+{
+    return oldest_waits_long(pool, now_ns) &&
+           now_ns - pool->moved_ns > PATIENCE_NS;
+}
+
 /* --- Sleeping and waking --- */
 
 static void
@@ -95,7 +105,7 @@ wake(struct worker *worker)
 
 /* One more for the queue, if one sleeps. */
 static void
-wake_one(struct workers *pool)
+wake_one(struct workers *pool, int64_t now_ns)
 {
     struct worker *worker = pool->line;
 
@@ -106,6 +116,7 @@ wake_one(struct workers *pool)
     if (!worker)
         return;
     pool->awake++;
+    pool->moved_ns = now_ns;
     wake(worker);
 }
 
@@ -121,14 +132,16 @@ look_out(struct workers *pool, struct worker *self)
 {
     const struct idem_clock *clock = idem_clock_system();
     unsigned idle = 0, pops = pool->pops;
+    int64_t now_ns;
 
     pool->look_out = self;
     while (!self->woken) {
         pool->look_out_rests = idle >= LOOKS_IDLE;
         clock->wait_until(clock, &self->wake, &pool->lock,
                           pool->look_out_rests ? INT64_MAX : now() + LOOK_NS);
-        if (oldest_waits_long(pool, now()))
-            wake_one(pool);
+        now_ns = now();
+        if (is_stuck(pool, now_ns))
+            wake_one(pool, now_ns);
         idle = pops == pool->pops && !pool->first ? idle + 1 : 0;
         pops = pool->pops;
     }
@@ -169,9 +182,10 @@ clean(struct worker *self, int64_t now_ns)
 
 /* With the lock. NULL: the pool ends. */
 static struct job *
-next_job(struct workers *pool, struct worker *self)
+next_job(struct workers *pool, struct worker *self, int64_t *before_ns)
 {
     while (!pool->first) {
+        *before_ns = INT64_MAX;
         if (self->dirty) {
             pthread_mutex_unlock(&pool->lock);
             clean(self, now());
@@ -195,14 +209,16 @@ work(void *arg)
 {
     struct worker *self = arg;
     struct workers *pool = self->pool;
+    int64_t now_ns, before_ns = INT64_MAX; /* when the job before began */
     struct job *job;
 
     pthread_mutex_lock(&pool->lock);
-    while ((job = next_job(pool, self)) != NULL) {
-        int64_t now_ns = now();
-
-        if (oldest_waits_long(pool, now_ns))
-            wake_one(pool);
+    while ((job = next_job(pool, self, &before_ns)) != NULL) {
+        now_ns = now();
+        if (now_ns - before_ns > SHORT_NS && oldest_waits_long(pool, now_ns))
+            wake_one(pool, now_ns);
+        pool->moved_ns = now_ns;
+        before_ns = now_ns;
         pthread_mutex_unlock(&pool->lock);
         if (!self->dirty)
             self->clean_ns = now_ns;
@@ -258,25 +274,32 @@ workers_set_idle(struct workers *pool, void (*idle)(void *with), void *with)
     pool->with = with;
 }
 
-bool
-workers_push(struct workers *pool, struct job *job)
+struct job *
+workers_push_all(struct workers *pool, struct job *first)
 {
     int64_t now_ns = now();
 
     pthread_mutex_lock(&pool->lock);
+    while (first && !pool->stopping && pool->queued < pool->max_queued) {
+        struct job *job = first;
 
-    bool taken = !pool->stopping && pool->queued < pool->max_queued;
-
-    if (taken) {
+        first = job->next;
         job->since_ns = now_ns;
         append(pool, job);
-        if (pool->awake == 0 || oldest_waits_long(pool, now_ns))
-            wake_one(pool);
-        if (pool->look_out_rests)
-            wake_look_out(pool);
     }
+    if (pool->first && (pool->awake == 0 || is_stuck(pool, now_ns)))
+        wake_one(pool, now_ns);
+    if (pool->look_out_rests)
+        wake_look_out(pool);
     pthread_mutex_unlock(&pool->lock);
-    return taken;
+    return first;
+}
+
+bool
+workers_push(struct workers *pool, struct job *job)
+{
+    job->next = NULL;
+    return !workers_push_all(pool, job);
 }
 
 bool
@@ -311,7 +334,7 @@ workers_free(struct workers *pool)
     pthread_mutex_lock(&pool->lock);
     pool->stopping = true;
     while (pool->line || (pool->look_out && !pool->look_out->woken))
-        wake_one(pool);
+        wake_one(pool, 0);
     pthread_mutex_unlock(&pool->lock);
     for (unsigned i = 0; i < pool->count; i++) {
         pthread_join(pool->worker[i].thread, NULL);

@@ -23,6 +23,11 @@ struct workers *workers_new(unsigned threads, unsigned max_queued);
 /* False: the queue is full, or the pool stops. */
 bool workers_push(struct workers *workers, struct job *job) IDEM_MUST_CHECK;
 
+/* Several, linked by next, in one go and with one wake. Those that did not fit
+ * come back, still linked; NULL: all did. */
+struct job *workers_push_all(struct workers *workers, struct job *first)
+    IDEM_MUST_CHECK;
+
 /* Take a job out that no worker has begun. False: too late. */
 bool workers_withdraw(struct workers *workers, struct job *job);
 

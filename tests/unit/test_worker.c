@@ -274,6 +274,33 @@ many_pushers_and_workers_lose_no_job(void **state)
     free(tasks);
 }
 
+/* One gate job occupies the only worker, so the rest is queued. */
+static void
+jobs_pushed_together_run_in_order_and_what_does_not_fit_comes_back(void **state)
+{
+    struct world w = {0};
+    struct task tasks[6];
+    struct job *left;
+
+    (void)state;
+    begin(&w, 1, 4);
+    tasks[0] = task_of(&w, 0, true);
+    assert_true(workers_push(w.pool, &tasks[0].job));
+    await(&w, &w.begun, 1);
+    for (unsigned i = 1; i < 6; i++)
+        tasks[i] = task_of(&w, i, false);
+    for (unsigned i = 1; i < 5; i++)
+        tasks[i].job.next = &tasks[i + 1].job;
+    left = workers_push_all(w.pool, &tasks[1].job);
+    assert_ptr_equal(left, &tasks[5].job);
+    assert_null(left->next);
+    set_gate(&w, true);
+    await(&w, &w.done, 5);
+    for (unsigned i = 0; i < 5; i++)
+        assert_int_equal(w.order[i], i);
+    end(&w);
+}
+
 int
 main(void)
 {
@@ -284,6 +311,8 @@ main(void)
         cmocka_unit_test(after_a_long_rest_a_stuck_job_is_still_found),
         cmocka_unit_test(a_full_queue_refuses),
         cmocka_unit_test(a_job_is_withdrawn_until_it_is_begun),
+        cmocka_unit_test(
+            jobs_pushed_together_run_in_order_and_what_does_not_fit_comes_back),
         cmocka_unit_test(idle_runs_after_the_last_job_of_a_run),
         cmocka_unit_test(free_runs_what_is_queued),
         cmocka_unit_test(many_pushers_and_workers_lose_no_job),
