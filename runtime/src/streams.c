@@ -11,10 +11,18 @@ streams_fini(struct streams *streams)
     *streams = (struct streams){0};
 }
 
+/* Ids come one after another: each at its own number they would lie in one row,
+ * and taking one out would walk the whole row to its end. */
+static uint32_t
+home_of(const struct streams *streams, uint32_t id)
+{
+    return (id * UINT32_C(2654435769) >> 7) & streams->mask;
+}
+
 static uint32_t
 slot_of(const struct streams *streams, uint32_t id)
 {
-    uint32_t at = id & streams->mask;
+    uint32_t at = home_of(streams, id);
 
     while (streams->slots[at].id != id && streams->slots[at].id != 0)
         at = (at + 1) & streams->mask;
@@ -72,7 +80,7 @@ clear(struct streams *streams, uint32_t gap)
         at = (at + 1) & mask;
         if (streams->slots[at].id == 0)
             break;
-        home = streams->slots[at].id & mask;
+        home = home_of(streams, streams->slots[at].id);
         if (((at - home) & mask) < ((at - gap) & mask))
             continue;
         streams->slots[gap] = streams->slots[at];
