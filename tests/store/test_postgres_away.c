@@ -6,8 +6,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 /* A database that is away, silent or new, and owners that are frozen or dead:
  * nobody waits beyond the call's time, nothing happens twice. */
@@ -210,19 +208,24 @@ a_frozen_owner_loses_its_transaction(void **state)
     world_reopen(world);
 }
 
-/* In a child: a claim, and a statement that would take a minute. */
-static void
-hang(struct postgres_world *world, const char *key)
+/* This program as a child: a claim, and a statement that would take a minute.
+ * It ends by a kill. */
+static int
+hang(const char *conninfo, const char *key)
 {
-    struct suite suite = world->suite;
+    const struct idem_postgres_options options = {.conninfo = conninfo,
+                                                  .maintain_every_ms = -1};
+    struct suite_factory factory = {.clock = idem_clock_system()};
+    struct suite suite = {.factory = &factory};
     struct suite_call call;
 
-    suite.store = world_store(world);
+    if (idem_postgres_open(&suite.store, &options, NULL) != IDEM_OK)
+        return 1;
     call_open(&call, &suite, key, IDEM_MODE_TRANSACTION, 1);
     if (world_claim(&call) == IDEM_VERDICT_MINE)
         (void)!idem_sql(call.ticket.tx, NULL, NULL, "SELECT pg_sleep(60)",
                         IDEM_NO_VALUES);
-    _exit(0);
+    return 1;
 }
 
 /* Fault 26: free after client_connection_check_interval, not after the
@@ -231,23 +234,21 @@ static void
 a_key_of_a_killed_owner_is_free_before_its_statement_ends(void **state)
 {
     struct postgres_world *world = *state;
+    const struct child_options options = {0};
     struct suite_call call;
     int64_t start_ns;
     pid_t child;
 
     world_call(&call, world);
-    idem_store_free(world->suite.store); /* a fork takes one thread */
-    child = fork();
-    assert_true(child >= 0);
-    if (child == 0)
-        hang(world, call.key);
+    child = child_start(
+        &options, (const char *const[]){"/proc/self/exe", "--hang",
+                                        postgres_conninfo(world->postgres),
+                                        call.key, NULL});
     assert_true(postgres_wait(world->postgres, 20000,
                               "SELECT count(*) FROM pg_stat_activity WHERE "
                               "query = 'SELECT pg_sleep(60)'"));
-    kill(child, SIGKILL);
-    waitpid(child, NULL, 0);
+    child_stop(child, SIGKILL);
     start_ns = now_ns();
-    world->suite.store = world_store(world);
     world_pay(&call);
     assert_true(now_ns() - start_ns < 9000 * NS_PER_MS);
     assert_int_equal(effects(world, call.key), 1);
@@ -364,7 +365,7 @@ tear_down(void **state)
 }
 
 int
-main(void)
+main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(
@@ -383,5 +384,7 @@ main(void)
             a_key_of_a_killed_owner_is_free_before_its_statement_ends),
     };
 
+    if (argc == 4 && strcmp(argv[1], "--hang") == 0)
+        return hang(argv[2], argv[3]);
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
