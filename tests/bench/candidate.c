@@ -30,6 +30,7 @@ struct contestant
 candidate_start(const struct candidate *candidate, const char *transport,
                 const char *folder)
 {
+    static unsigned started; /* a killed server leaves its socket behind */
     struct contestant contestant = {.candidate = candidate};
     char where[LINE], line[LINE];
     const char *const arguments[] = {"server", where, candidate->how, NULL};
@@ -37,7 +38,7 @@ candidate_start(const struct candidate *candidate, const char *transport,
     if (strcmp(transport, "tcp") == 0)
         snprintf(where, sizeof where, "tcp://127.0.0.1:0");
     else
-        snprintf(where, sizeof where, "ipc://%s/%s", folder, candidate->name);
+        snprintf(where, sizeof where, "ipc://%s/%u", folder, started++);
     contestant.server = process_start(candidate->program, arguments);
     process_read_line(&contestant.server, line, sizeof line);
     if (sscanf(line, "ready %127s", contestant.address) != 1) {

@@ -253,7 +253,7 @@ main(int argc, char **argv)
     static struct result results[sizeof scenes / sizeof *scenes];
     bool quick = argc > 1 && strcmp(argv[1], "--quick") == 0;
     struct plan plan = {.rounds = quick ? 3 : ROUNDS_MAX,
-                        .seconds = quick ? 0.25 : 0.5,
+                        .seconds = quick ? 0.25 : 0.4,
                         .quick = quick};
     struct tempdir folder;
 
