@@ -36,6 +36,8 @@ install(FILES ${PROJECT_BINARY_DIR}/idemConfigVersion.cmake
               ${PROJECT_SOURCE_DIR}/idl/IdemGenerate.cmake
         DESTINATION ${package})
 
+# Its prefix is told from where it lies: `cmake --install --prefix` chooses it.
+file(RELATIVE_PATH up /prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig /prefix)
 configure_file(${PROJECT_SOURCE_DIR}/script/cmake/idem.pc.in
                ${PROJECT_BINARY_DIR}/idem.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/idem.pc
