@@ -100,6 +100,11 @@ main(int argc, char **argv)
     }
     if (key_command_is(name))
         return key_command_run(argc - 1, argv + 1);
+    if (argc > 2 && argv[2][0] == '-') {
+        fprintf(stderr, "idemctl %s: no option \"%s\"\n", name, argv[2]);
+        put_help(stderr);
+        return 2;
+    }
     for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
         if (argc <= 3 && strcmp(name, commands[i].name) == 0)
             return commands[i].run(argc > 2 ? argv[2] : NULL);

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define TIMEOUT_MAX_MS 86400000 /* a day */
+
 const char key_usage[] =
     "  resolve KEY   what became of the call with that key?\n"
     "  abandon KEY   it shall never run, if it has not\n"
@@ -16,7 +18,9 @@ const char key_usage[] =
     "                Without one: ALREADY_EXISTS, the reply is not known\n"
     "    --no-effect the call may be tried again\n"
     "    --why TEXT [--by NAME]   for the audit; NAME is yours if not given\n"
-    "  each with --method PACKAGE.SERVICE/METHOD and where to ask:\n"
+    "  each with --method PACKAGE.SERVICE/METHOD and where to ask; a database\n"
+    "  does not know the methods, so spell it well, and say the alias or the\n"
+    "  key group of a method that has one (\"group:NAME\"):\n"
     "    --server ADDRESS         not for settle; the tenant is the caller's\n"
     "    --postgres CONNINFO or --sqlite FILE, and --tenant NAME if there is "
     "one\n"
@@ -97,8 +101,9 @@ take_time(struct key_options *options)
 
     errno = 0;
     options->timeout_ms = strtoll(optarg, &end, 10);
-    if (errno || end == optarg || *end || options->timeout_ms <= 0)
-        return complain(options, "--timeout-ms is not a number over 0");
+    if (errno || end == optarg || *end || options->timeout_ms <= 0 ||
+        options->timeout_ms > TIMEOUT_MAX_MS)
+        return complain(options, "--timeout-ms is not from 1 to 86400000");
     return true;
 }
 
