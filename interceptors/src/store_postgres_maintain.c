@@ -227,12 +227,15 @@ static const char *const reaps[] = {
     /* What is past even its tombstone. */
     "DELETE FROM idem_record_opaque WHERE key IN (SELECT key FROM "
     "idem_record_opaque WHERE reap_at < clock_timestamp() AND "
-    "reap_at = gone_at ORDER BY reap_at LIMIT $1 FOR UPDATE SKIP LOCKED)",
-    /* The answer goes, the record stays. */
+    "gone_at < clock_timestamp() ORDER BY reap_at LIMIT $1 FOR UPDATE SKIP "
+    "LOCKED)",
+    /* The answer goes, the record stays. A key that is not done yet may still
+     * get an answer, which is not to be called dropped. */
     "UPDATE idem_record_opaque SET reap_at = gone_at, message = NULL, "
     "reason = NULL, reply = NULL, trailers = NULL WHERE key IN (SELECT key "
     "FROM idem_record_opaque WHERE reap_at < clock_timestamp() AND "
-    "reap_at < gone_at ORDER BY reap_at LIMIT $1 FOR UPDATE SKIP LOCKED)",
+    "reap_at < gone_at AND state = 'DONE' ORDER BY reap_at LIMIT $1 FOR UPDATE "
+    "SKIP LOCKED)",
 };
 
 static enum idem_status
