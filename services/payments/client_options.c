@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#define LIMIT_MAX 1000 /* payments.proto */
+
 const char client_usage[] =
     "usage: payments COMMAND [options]\n"
     "  open      --account NAME --amount BALANCE\n"
@@ -107,6 +109,16 @@ read_number(int64_t *number, const char *text)
     return false;
 }
 
+/* It goes out as a uint32. */
+static bool
+check_limit(const struct client_options *options)
+{
+    if (options->limit >= 0 && options->limit <= LIMIT_MAX)
+        return true;
+    fprintf(stderr, "payments: --limit is from 1 to %d\n", LIMIT_MAX);
+    return false;
+}
+
 static bool
 take(struct client_options *options, int option, const char *word)
 {
@@ -116,7 +128,7 @@ take(struct client_options *options, int option, const char *word)
     if (text)
         *text = optarg;
     else if (number)
-        return read_number(number, optarg);
+        return read_number(number, optarg) && check_limit(options);
     else
         fprintf(stderr, "payments: %s: no such option, or no value\n", word);
     return text;
