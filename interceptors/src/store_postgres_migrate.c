@@ -155,11 +155,36 @@ idem_postgres_migrate(const char *conninfo, unsigned *applied,
     return status;
 }
 
+/* Days are dropped by the rules of one schema: never on another. */
+static enum idem_status
+expect_last_version(const struct pg_link_options *options,
+                    struct idem_error *err)
+{
+    struct pg_link link = {.options = options};
+    int64_t version = 0;
+    enum idem_status status = pg_link_open(&link, err);
+
+    if (status == IDEM_OK)
+        status = pg_schema_version(&link, &version, err);
+    pg_link_close(&link);
+    if (status == IDEM_OK && version != last_version())
+        return idem_fail(
+            err, IDEM_FAILED_PRECONDITION,
+            "the database has schema %" PRId64 ", this library needs %u: %s",
+            version, last_version(),
+            version < last_version() ? "run idemctl migrate"
+                                     : "it is older than the database");
+    return status;
+}
+
 enum idem_status
 idem_postgres_maintain(const char *conninfo, unsigned days_ahead,
                        struct idem_error *err)
 {
     const struct pg_link_options options = pg_tool_options(conninfo);
+    enum idem_status status = expect_last_version(&options, err);
 
+    if (status != IDEM_OK)
+        return status;
     return pg_maintain(&options, days_ahead ? days_ahead : DAYS_AHEAD, err);
 }

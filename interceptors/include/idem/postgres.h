@@ -43,7 +43,9 @@ IDEM_API enum idem_status idem_postgres_migrate(const char *conninfo,
 /* One turn of upkeep, as a server's store does by itself: partitions are made
  * and dropped, opaque keys reaped. What `idemctl maintain` runs.
  *
- * @param days_ahead  0: 2 */
+ * @param days_ahead  0: 2
+ *
+ * @retval IDEM_FAILED_PRECONDITION  the schema is another library's */
 IDEM_API enum idem_status idem_postgres_maintain(const char *conninfo,
                                                  unsigned days_ahead,
                                                  struct idem_error *err)
