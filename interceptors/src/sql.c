@@ -9,6 +9,17 @@ static const char *const commands[] = {
     "RELEASE", "ROLLBACK", "SAVEPOINT", "START",
 };
 
+/* What they do stays in the session. */
+static const char *const lasting[] = {
+    "DEALLOCATE", "DECLARE", "DISCARD", "LISTEN",   "LOAD",
+    "PREPARE",    "RESET",   "SET",     "UNLISTEN",
+};
+
+/* SET of these does not. */
+static const char *const passing[] = {"CONSTRAINTS", "LOCAL", "TRANSACTION"};
+
+static const char *const temporary[] = {"GLOBAL", "LOCAL", "TEMP", "TEMPORARY"};
+
 /* PREPARE TRANSACTION, SET TRANSACTION; the first word alone is harmless. */
 static const char *const preludes[] = {"PREPARE", "SET"};
 
@@ -96,6 +107,21 @@ bool
 sql_is_transaction_command(const char *sql)
 {
     return is_command(sql, true) || is_command(sql, false);
+}
+
+bool
+sql_changes_session(const char *sql)
+{
+    const char *first = skip_blank(sql, true);
+    const char *second = skip_blank(first + word_size(first), true);
+
+    if (word_is(first, "SET"))
+        return !word_in(second, passing, sizeof passing / sizeof *passing);
+    if (word_is(first, "CREATE") &&
+        word_in(second, temporary, sizeof temporary / sizeof *temporary))
+        return !strcasestr(second, "ON COMMIT DROP");
+    return word_in(first, lasting, sizeof lasting / sizeof *lasting) ||
+           strcasestr(sql, "set_config") || strcasestr(sql, "advisory_lock");
 }
 
 bool

@@ -9,6 +9,11 @@
  * comment in a comment) counts when either reading does. */
 bool sql_is_transaction_command(const char *sql);
 
+/* Would the statement, as PostgreSQL reads it, leave something in the session
+ * that outlives its transaction: a setting, a lock, a temporary table? Rather
+ * once too often: a name in the text counts wherever it stands. */
+bool sql_changes_session(const char *sql);
+
 /* Nothing but blanks, comments and semicolons, as sqlite reads it. */
 bool sql_is_blank(const char *sql);
 

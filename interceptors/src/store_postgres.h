@@ -40,6 +40,7 @@ struct pg_session {
     int64_t retry_ns; /* while down: connect not before this */
     int64_t backoff_ns;
     bool pinned;         /* a transaction is open */
+    bool soiled;         /* a handler changed what outlives it */
     bool taken;          /* … over a released record: complete updates it */
     char savepoint[40];  /* … before the handler's work */
     unsigned savepoints; /* made so far */

@@ -61,6 +61,7 @@ pg_session_close(struct pg_session *session)
         postgres->up_long -= pg_session_is_long(session) ? 1 : 0;
     }
     session->counted = false;
+    session->soiled = false;
     pthread_mutex_unlock(&postgres->lock);
     pg_link_close(&session->link);
     pg_statements_fini(&session->statements);

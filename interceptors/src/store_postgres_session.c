@@ -133,6 +133,14 @@ serve(struct pg_session *session, struct idem_ticket *ticket)
         pg_lost_remember(lost, ticket->id.digest, session->owner);
 }
 
+/* What a handler left in the session is not for the next one. */
+static void
+clean(struct pg_session *session)
+{
+    if (session->soiled)
+        pg_session_close(session);
+}
+
 /* While the handler has the transaction: sleep until it is to be ended, or the
  * store is freed under it, which rolls it back. */
 static void
@@ -152,12 +160,14 @@ stay(struct pg_session *session)
     session->pinned = false;
     if (!ticket) {
         pg_read_end(session);
+        clean(session);
         return;
     }
     if (ticket->op == OPERATION_COMPLETE)
         pg_transaction_complete(session, ticket);
     else
         pg_transaction_release(session, ticket);
+    clean(session);
     ticket->done(ticket);
 }
 

@@ -20,6 +20,11 @@
 #define IDENTITY_VALUES                                                        \
     "$1::uuid, $2::bytea, $3::text, $4::text, $5::bytea, $6::bytea, "          \
     "$7::bigint"
+/* Whatever the handler set: what is told as done is on disk. */
+#define DURABLY                                                                \
+    "set_config('synchronous_commit', CASE "                                   \
+    "current_setting('synchronous_commit') WHEN 'remote_apply' THEN "          \
+    "'remote_apply' ELSE 'on' END, true)"
 #define ANSWER "state = 'DONE', lease_until = NULL, done_at = clock_timestamp()"
 
 static const char *const templates[SQL_STATEMENTS] = {
@@ -64,13 +69,14 @@ static const char *const templates[SQL_STATEMENTS] = {
         "UPDATE @record SET " ANSWER ", status = $3::bigint, "
         "message = $4::bytea, reason = $5::bytea, reply = $6::bytea, "
         "trailers = $7::bytea WHERE key = $1::uuid AND token = $2::bigint "
-        "AND state IN ('RUNNING', 'DOUBT') RETURNING " MS("first_at"),
+        "AND state IN ('RUNNING', 'DOUBT') RETURNING " MS(
+            "first_at") ", " DURABLY,
     [SQL_RECORD] =
         "INSERT INTO @record (" IDENTITY ", state, token, executions, done_at, "
         "status, message, reason, reply, trailers @columns) "
         "SELECT " IDENTITY_VALUES ", 'DONE', 1, 1, clock_timestamp(), "
         "$9::bigint, $10::bytea, $11::bytea, $12::bytea, $13::bytea @values "
-        "WHERE $8::bigint IS NOT NULL RETURNING " MS("first_at"),
+        "WHERE $8::bigint IS NOT NULL RETURNING " MS("first_at") ", " DURABLY,
     [SQL_RELEASE] = "UPDATE @record SET state = 'RELEASED', lease_until = NULL "
                     "WHERE key = $1::uuid AND token = $2::bigint AND "
                     "state IN ('RUNNING', 'DOUBT')",

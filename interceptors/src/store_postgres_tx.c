@@ -1,5 +1,6 @@
 #include "store_postgres_operation.h"
 
+#include "sql.h"
 #include "store_postgres_error.h"
 
 #include <inttypes.h>
@@ -209,6 +210,7 @@ tx_exec(struct idem_tx *tx, struct idem_rows **rows, struct idem_error *err,
         return idem_fail(err, IDEM_UNAVAILABLE, "the connection is lost");
     session->until_ns =
         pg_store_until(session->postgres, tx->deadline_ns, GRACE_NS);
+    session->soiled |= sql_changes_session(sql);
     PQsetnonblocking(conn, 1);
     if (!PQsendQueryParams(conn, sql, (int)n, parameters.types,
                            parameters.values, parameters.sizes,
@@ -226,6 +228,7 @@ tx_postgres(struct idem_tx *tx)
 {
     struct pg_session *session = (struct pg_session *)tx;
 
+    session->soiled = true;
     PQsetnonblocking(session->link.conn, 0);
     return session->link.conn;
 }

@@ -257,6 +257,81 @@ the_loser_does_not_wait_and_replays_later(void **state)
     call_close(&loser);
 }
 
+static int64_t
+backend_of(struct suite_call *call)
+{
+    struct idem_rows *rows;
+
+    assert_int_equal(idem_sql(call->ticket.tx, &rows, NULL,
+                              "SELECT pg_backend_pid()", IDEM_NO_VALUES),
+                     IDEM_OK);
+    return idem_rows_int(rows, 0, 0);
+}
+
+/* Its session ends with its transaction, however that ends. */
+static void
+what_a_handler_set_does_not_reach_the_next_one(void **state)
+{
+    static const char *const changes[] = {
+        "SET synchronous_commit = off",
+        "SET search_path = pg_catalog",
+        "SELECT set_config('search_path', 'pg_catalog', false)",
+        "DEALLOCATE ALL", /* ours too: the call fails, the next one does not */
+        "SELECT pg_advisory_lock(7)",
+        "CREATE TEMP TABLE mine (x INT)",
+    };
+    struct postgres_world *world = *state;
+
+    for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
+        struct suite_call call;
+        char gone[128];
+
+        world_call(&call, world);
+        assert_int_equal(call_claim(&call), IDEM_VERDICT_MINE);
+        snprintf(gone, sizeof(gone),
+                 "SELECT count(*) = 0 FROM pg_stat_activity WHERE pid = %d",
+                 (int)backend_of(&call));
+        assert_int_equal(
+            idem_sql(call.ticket.tx, NULL, NULL, changes[i], IDEM_NO_VALUES),
+            IDEM_OK);
+        (void)call_complete(&call, IDEM_OK, "paid");
+        if (!postgres_wait(world->postgres, 10000, gone))
+            fail_msg("the session goes on after %s", changes[i]);
+        call_close(&call);
+    }
+}
+
+/* What is told as done is on the disk (semantics.md 6, trap 10). */
+static void
+a_handler_cannot_make_its_own_commit_volatile(void **state)
+{
+    struct postgres_world *world = *state;
+    struct suite_call call;
+
+    postgres_sql(world->postgres,
+                 "CREATE TABLE watched (x INT); CREATE TABLE seen (sync TEXT); "
+                 "CREATE FUNCTION see() RETURNS trigger LANGUAGE plpgsql AS "
+                 "$$ BEGIN INSERT INTO seen VALUES "
+                 "(current_setting('synchronous_commit')); RETURN NULL; END $$;"
+                 "CREATE CONSTRAINT TRIGGER at_commit AFTER INSERT ON watched "
+                 "DEFERRABLE INITIALLY DEFERRED FOR EACH ROW "
+                 "EXECUTE FUNCTION see()");
+    world_call(&call, world);
+    assert_int_equal(call_claim(&call), IDEM_VERDICT_MINE);
+    assert_int_equal(idem_sql(call.ticket.tx, NULL, NULL,
+                              "SET LOCAL synchronous_commit = off",
+                              IDEM_NO_VALUES),
+                     IDEM_OK);
+    assert_int_equal(idem_sql(call.ticket.tx, NULL, NULL,
+                              "INSERT INTO watched VALUES (1)", IDEM_NO_VALUES),
+                     IDEM_OK);
+    assert_int_equal(call_complete(&call, IDEM_OK, "paid"), IDEM_VERDICT_MINE);
+    assert_int_equal(postgres_sql(world->postgres, "SELECT count(*) FROM seen "
+                                                   "WHERE sync = 'on'"),
+                     1);
+    call_close(&call);
+}
+
 static int
 set_up(void **state)
 {
@@ -286,6 +361,8 @@ main(void)
             a_conflict_is_told_as_one_and_the_third_attempt_succeeds),
         cmocka_unit_test(a_conflict_at_commit_is_told_as_one),
         cmocka_unit_test(a_rival_past_the_lock_wins_and_our_work_is_undone),
+        cmocka_unit_test(what_a_handler_set_does_not_reach_the_next_one),
+        cmocka_unit_test(a_handler_cannot_make_its_own_commit_volatile),
         cmocka_unit_test(the_loser_does_not_wait_and_replays_later),
         cmocka_unit_test(
             a_commit_whose_connection_is_cut_at_once_never_runs_twice),

@@ -68,6 +68,44 @@ other_statements_are_let_through(void **state)
 }
 
 static void
+what_outlives_its_transaction_is_seen(void **state)
+{
+    static const char *const lasting[] = {
+        "SET search_path = other",
+        "set /* */ session x = 1",
+        "SET ROLE poor",
+        "/* a /* b */ */ RESET ALL",
+        "DEALLOCATE ALL",
+        "PREPARE plan AS SELECT 1",
+        "LISTEN x",
+        "DISCARD TEMP",
+        "DECLARE c CURSOR WITH HOLD FOR SELECT 1",
+        "CREATE TEMP TABLE x (y INT)",
+        "create local temporary table x (y int)",
+        "SELECT Set_Config('search_path', 'other', false)",
+        "SELECT pg_try_advisory_lock(1)",
+    };
+    static const char *const passing[] = {
+        "",
+        "SET LOCAL search_path = other",
+        "SET CONSTRAINTS ALL DEFERRED",
+        "CREATE TEMP TABLE x (y INT) ON COMMIT DROP",
+        "CREATE TABLE temp (y INT)",
+        "UPDATE x SET y = 1",
+        "SELECT pg_advisory_xact_lock(1)",
+        "settle",
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof lasting / sizeof *lasting; i++)
+        if (!sql_changes_session(lasting[i]))
+            fail_msg("not seen: %s", lasting[i]);
+    for (size_t i = 0; i < sizeof passing / sizeof *passing; i++)
+        if (sql_changes_session(passing[i]))
+            fail_msg("seen: %s", passing[i]);
+}
+
+static void
 blank_is_what_has_no_statement(void **state)
 {
     (void)state;
@@ -86,6 +124,7 @@ main(void)
         cmocka_unit_test(commands_that_end_a_transaction_are_seen),
         cmocka_unit_test(text_that_either_database_reads_as_a_command_is_seen),
         cmocka_unit_test(other_statements_are_let_through),
+        cmocka_unit_test(what_outlives_its_transaction_is_seen),
         cmocka_unit_test(blank_is_what_has_no_statement),
     };
 

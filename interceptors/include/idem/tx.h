@@ -9,7 +9,11 @@
  *
  * A handler does not commit or roll back: such a statement is refused. An error
  * of a statement makes the transaction fail at its end whatever the handler
- * answers (case B074), as PostgreSQL has it. */
+ * answers (case B074), as PostgreSQL has it.
+ *
+ * What a statement leaves in a PostgreSQL session beyond the transaction (SET
+ * without LOCAL, a temporary table, a session's lock) ends with the call: the
+ * connection is closed behind it, which costs the next call a new one. */
 struct idem_tx;
 struct idem_rows;
 
@@ -106,7 +110,8 @@ IDEM_API struct idem_bytes idem_rows_bytes(const struct idem_rows *rows,
                                            size_t row, unsigned column);
 
 /* The connection itself, for what SQL through idem_sql cannot do; NULL when the
- * authority is another one. Whoever commits on it makes the call fail. */
+ * authority is another one. Whoever commits on it makes the call fail. That of
+ * PostgreSQL is closed behind the call: nobody knows what was set on it. */
 struct pg_conn;
 struct sqlite3;
 IDEM_API struct pg_conn *idem_context_postgres(struct idem_context *context);
