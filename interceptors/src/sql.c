@@ -124,6 +124,31 @@ sql_changes_session(const char *sql)
            strcasestr(sql, "set_config") || strcasestr(sql, "advisory_lock");
 }
 
+/* PRAGMAs that take an argument and only read, or hold for a transaction. */
+static const char *const asking[] = {
+    "defer_foreign_keys", "foreign_key_check", "foreign_key_list",
+    "index_info",         "index_list",        "index_xinfo",
+    "integrity_check",    "quick_check",       "table_info",
+    "table_list",         "table_xinfo",
+};
+
+bool
+sql_changes_connection(const char *sql)
+{
+    static const char *const files[] = {"ATTACH", "DETACH"};
+    const char *first = skip_blank(sql, false);
+    const char *name = skip_blank(first + word_size(first), false);
+    const char *after = skip_blank(name + word_size(name), false);
+
+    if (!word_is(first, "PRAGMA"))
+        return word_in(first, files, sizeof files / sizeof *files);
+    if (*after == '.') {
+        name = skip_blank(after + 1, false);
+        after = skip_blank(name + word_size(name), false);
+    }
+    return *after && !word_in(name, asking, sizeof asking / sizeof *asking);
+}
+
 bool
 sql_is_blank(const char *sql)
 {

@@ -1,5 +1,7 @@
 #include "store_sqlite.h"
 
+#include "sql.h"
+
 #include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -164,9 +166,13 @@ exec(struct idem_tx *base, struct idem_rows **rows, struct idem_error *err,
 {
     struct sqlite_tx *tx = (struct sqlite_tx *)base;
     struct idem_error unwanted;
-    sqlite3_stmt *statement = sqlite_db_use(tx->db, sql, err ? err : &unwanted);
+    sqlite3_stmt *statement;
     enum idem_status status;
 
+    if (sql_changes_connection(sql))
+        return idem_fail(err, IDEM_INVALID_ARGUMENT,
+                         "the connection is not this call's alone: %.60s", sql);
+    statement = sqlite_db_use(tx->db, sql, err ? err : &unwanted);
     if (!statement)
         return err ? err->status : unwanted.status;
     status = run(tx, statement, rows, err, values, n);

@@ -368,6 +368,25 @@ every_commit_is_on_the_disk(void **state)
     call_close(&call);
 }
 
+/* The writer is everybody's: read-only once, it would be for all that come. */
+static void
+a_handler_cannot_change_the_connection_of_all(void **state)
+{
+    struct suite_call call, next;
+    struct idem_error err;
+
+    open_mine(*state, &call, IDEM_MODE_TRANSACTION);
+    assert_int_equal(idem_sql(call.ticket.tx, NULL, &err,
+                              "PRAGMA query_only = ON", IDEM_NO_VALUES),
+                     IDEM_INVALID_ARGUMENT);
+    assert_int_equal(call_release(&call), IDEM_VERDICT_MINE);
+    call_close(&call);
+    open_mine(*state, &next, IDEM_MODE_TRANSACTION);
+    assert_int_equal(call_effect(&next, 5), IDEM_OK);
+    assert_int_equal(call_complete(&next, IDEM_OK, "5"), IDEM_VERDICT_MINE);
+    call_close(&next);
+}
+
 #define IN_A_WORLD(test)                                                       \
     cmocka_unit_test_setup_teardown(test, sqlite_world_set_up,                 \
                                     sqlite_world_tear_down)
@@ -396,6 +415,7 @@ main(void)
         IN_A_WORLD(a_schema_of_the_service_that_is_wrong_is_refused),
         IN_A_WORLD(a_file_of_a_newer_library_is_refused),
         IN_A_WORLD(every_commit_is_on_the_disk),
+        IN_A_WORLD(a_handler_cannot_change_the_connection_of_all),
     };
 
     return cmocka_run_group_tests_name("sqlite store", tests, NULL, NULL);

@@ -106,6 +106,35 @@ what_outlives_its_transaction_is_seen(void **state)
 }
 
 static void
+what_changes_a_shared_connection_is_seen(void **state)
+{
+    static const char *const changes[] = {
+        "PRAGMA query_only = ON",
+        "pragma /* */ main . writable_schema(1)",
+        "PRAGMA ignore_check_constraints=1",
+        "PRAGMA \"query_only\" = 1",
+        "-- x\nATTACH 'other' AS o",
+        "DETACH o",
+    };
+    static const char *const reads[] = {
+        "",
+        "PRAGMA synchronous",
+        "PRAGMA journal_mode;",
+        "PRAGMA main.table_info(effects)",
+        "PRAGMA defer_foreign_keys = ON",
+        "SELECT 'PRAGMA query_only = ON'",
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof changes / sizeof *changes; i++)
+        if (!sql_changes_connection(changes[i]))
+            fail_msg("not seen: %s", changes[i]);
+    for (size_t i = 0; i < sizeof reads / sizeof *reads; i++)
+        if (sql_changes_connection(reads[i]))
+            fail_msg("seen: %s", reads[i]);
+}
+
+static void
 blank_is_what_has_no_statement(void **state)
 {
     (void)state;
@@ -125,6 +154,7 @@ main(void)
         cmocka_unit_test(text_that_either_database_reads_as_a_command_is_seen),
         cmocka_unit_test(other_statements_are_let_through),
         cmocka_unit_test(what_outlives_its_transaction_is_seen),
+        cmocka_unit_test(what_changes_a_shared_connection_is_seen),
         cmocka_unit_test(blank_is_what_has_no_statement),
     };
 
