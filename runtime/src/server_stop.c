@@ -89,11 +89,13 @@ idem_server_free(struct idem_server *server)
     if (server->workers)
         workers_free(server->workers);
     wait_while(server, peers_there, -1);
+    /* Before the timers: what an interceptor has left to do without a call ends
+     * on them (a record that is written late). */
+    chain_free(&server->chain);
     if (server->timers)
         timers_free(server->timers);
     server_listeners_free(server);
     method_table_fini(&server->methods);
-    chain_free(&server->chain);
     pthread_cond_destroy(&server->changed);
     pthread_mutex_destroy(&server->stopping);
     pthread_mutex_destroy(&server->lock);
