@@ -59,7 +59,6 @@ struct server_call {
     uint32_t stream;
     struct server_call *next, **link; /* the peer's lock */
     struct job job;
-    struct server_call *next_taken; /* in a list to be interrupted */
 };
 
 struct idem_server {

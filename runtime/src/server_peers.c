@@ -4,33 +4,26 @@
 
 /* What the server does to its peers and their calls, one or all. */
 
-/* With the lock: the calls, each with a reference. */
-static struct server_call *
-take_calls(struct peer *peer)
+/* The calls, each with a reference, in an array that is the caller's: the
+ * connection's end and the server's may both be at it at once. */
+static struct server_call **
+take_calls(struct peer *peer, size_t *n)
 {
-    struct server_call *taken = NULL;
+    struct server_call **taken;
+    size_t count = 0;
 
+    pthread_mutex_lock(&peer->lock);
+    for (struct server_call *call = peer->calls; call; call = call->next)
+        count++;
+    taken = calloc(count + 1, sizeof(*taken));
+    IDEM_ASSERT(taken);
+    *n = 0;
     for (struct server_call *call = peer->calls; call; call = call->next) {
         call_ref(&call->call);
-        call->next_taken = taken;
-        taken = call;
+        taken[(*n)++] = call;
     }
+    pthread_mutex_unlock(&peer->lock);
     return taken;
-}
-
-/* A call with a key goes on, its answer will be asked for again; one without
- * can be of no use to anybody. */
-static void
-interrupt(struct server_call *calls, enum idem_status status, bool keyed_too)
-{
-    while (calls) {
-        struct server_call *next = calls->next_taken;
-
-        if (keyed_too || calls->call.base.key.size == 0)
-            call_interrupt(&calls->call, status);
-        call_unref(&calls->call);
-        calls = next;
-    }
 }
 
 void
@@ -52,15 +45,22 @@ peer_drain(struct peer *peer)
     connection_send(peer->connection, &frame);
 }
 
+/* A call with a key goes on, its answer will be asked for again; one without
+ * can be of no use to anybody. */
 void
 peer_interrupt(struct peer *peer, enum idem_status status, bool keyed_too)
 {
-    struct server_call *calls;
+    size_t n;
+    struct server_call **calls = take_calls(peer, &n);
 
-    pthread_mutex_lock(&peer->lock);
-    calls = take_calls(peer);
-    pthread_mutex_unlock(&peer->lock);
-    interrupt(calls, status, keyed_too);
+    while (n > 0) {
+        struct server_call *call = calls[--n];
+
+        if (keyed_too || call->call.base.key.size == 0)
+            call_interrupt(&call->call, status);
+        call_unref(&call->call);
+    }
+    free(calls);
 }
 
 void
