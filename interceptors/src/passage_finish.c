@@ -8,6 +8,8 @@
 
 #include <idem/reason.h>
 
+#include <string.h>
+
 /* What a handler did is written down also when its caller has given up; the
  * store gets at least this long for it. */
 #define FINISH_NS (5000 * NS_PER_MS)
@@ -204,6 +206,14 @@ release(struct passage *passage)
 
 /* --- A reply that is too large to be stored --- */
 
+/* By the endpoint, which cannot send what the handler made. */
+static bool
+has_lost_reply(const struct idem_call *call)
+{
+    return call->outcome.status == IDEM_RESOURCE_EXHAUSTED &&
+           strcmp(call->outcome.reason, IDEM_REPLY_TOO_LARGE) == 0;
+}
+
 /* TRANSACTION: nothing happened. LEASED: the effect stands, so this answer is
  * the record, and whoever repeats the key is told the same. */
 static void
@@ -262,6 +272,14 @@ may_have_acted(const struct passage *passage)
            (!passage->ticket.steps || passage->slot.begun);
 }
 
+/* Nobody may run it again before somebody has looked. */
+static void
+hold(struct passage *passage)
+{
+    passage->call->outcome.effect = IDEM_EFFECT_IN_DOUBT;
+    ask_to(passage, passage->once->store->ops->doubt, doubted);
+}
+
 /* A handler that is to be tried again. */
 static void
 give_back(struct passage *passage)
@@ -273,7 +291,7 @@ give_back(struct passage *passage)
         call->outcome.effect = IDEM_EFFECT_IN_DOUBT;
     if (acted && (call->outcome.status == IDEM_INTERNAL ||
                   call->outcome.status == IDEM_UNKNOWN))
-        ask_to(passage, passage->once->store->ops->doubt, doubted);
+        hold(passage);
     else
         release(passage);
 }
@@ -295,13 +313,17 @@ record(struct passage *passage)
         return;
     }
     idem_call_fail_with(call, IDEM_EFFECT_ROLLED_BACK, &err);
-    give_back(passage);
+    if (passage->ticket.mode == IDEM_MODE_LEASED)
+        hold(passage);
+    else
+        release(passage);
 }
 
 void
 passage_finish(struct passage *passage)
 {
     struct idem_call *call = passage->call;
+    bool leased = passage->ticket.mode == IDEM_MODE_LEASED;
     bool fails =
         is_too_large(call) && call->method->oversize == IDEM_OVERSIZE_FAIL;
 
@@ -319,8 +341,10 @@ passage_finish(struct passage *passage)
     }
     if (fails)
         fail_too_large(passage);
-    if (is_recorded(call) ||
-        (fails && passage->ticket.mode == IDEM_MODE_LEASED))
+    if (leased && has_lost_reply(call)) {
+        call->outcome.effect = IDEM_EFFECT_IN_DOUBT;
+        record(passage);
+    } else if (is_recorded(call))
         record(passage);
     else
         give_back(passage);

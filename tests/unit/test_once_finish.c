@@ -269,6 +269,27 @@ a_reply_that_is_too_large_is_rolled_back(void **state)
     assert_string_equal(trial.outcome.reason, IDEM_REPLY_TOO_LARGE);
 }
 
+/* The endpoint's word when the handler's reply is over what the server sends:
+ * the effect stands, so the key is not given back to be run again. */
+static void
+a_reply_that_cannot_be_sent_under_a_lease_is_the_record(void **state)
+{
+    struct world *world = *state;
+    struct trial trial;
+    struct idem_error err;
+    struct idem_ticket *ticket;
+
+    run(&trial, world, &effects_push_method);
+    (void)idem_fail_reason(&err, IDEM_RESOURCE_EXHAUSTED, IDEM_REPLY_TOO_LARGE,
+                           "the reply is too large");
+    (void)idem_context_fail_with(&trial.context, &err);
+    trial_return(&trial, IDEM_RESOURCE_EXHAUSTED, NULL);
+    ticket = fake_store_take(&world->store, FAKE_COMPLETE);
+    assert_int_equal(ticket->answer.status, IDEM_RESOURCE_EXHAUSTED);
+    fake_store_say(ticket, IDEM_VERDICT_MINE);
+    assert_ended(&trial, IDEM_RESOURCE_EXHAUSTED, IDEM_EFFECT_IN_DOUBT, true);
+}
+
 static void
 a_reply_that_is_too_large_may_be_recorded_by_its_hash(void **state)
 {
@@ -339,6 +360,7 @@ main(void)
         TEST(a_transaction_that_cannot_complete_changed_nothing),
         TEST(a_handler_that_committed_by_itself_is_in_doubt),
         TEST(a_reply_that_is_too_large_is_rolled_back),
+        TEST(a_reply_that_cannot_be_sent_under_a_lease_is_the_record),
         TEST(a_reply_that_is_too_large_may_be_recorded_by_its_hash),
         TEST(a_caller_that_gave_up_does_not_keep_the_record_from_being_written),
     };
