@@ -49,7 +49,8 @@ pack_reply(struct server_call *call, const struct ProtobufCMessage *reply)
     struct idem_error err;
 
     if (idem_message_pack(reply, base->arena, &base->reply, &err) != IDEM_OK)
-        idem_call_fail_with(base, IDEM_EFFECT_ROLLED_BACK, &err);
+        idem_call_fail(base, IDEM_INTERNAL, IDEM_EFFECT_ROLLED_BACK, err.reason,
+                       "the reply: %s", err.message);
     else if (base->reply.size > limit)
         idem_call_fail(base, IDEM_RESOURCE_EXHAUSTED, IDEM_EFFECT_ROLLED_BACK,
                        IDEM_REPLY_TOO_LARGE,
@@ -125,6 +126,10 @@ run_job(struct job *job)
     struct server_call *call = call_of_job(job);
 
     on_worker = true;
+    /* A handler with an effect may take long: no reply of a job before waits
+     * for it. */
+    if (call->call.base.method->mode != IDEM_MODE_NONE)
+        endpoint_idle(NULL);
     if (idem_call_interrupted(&call->call.base))
         refuse_late(call);
     else

@@ -33,8 +33,9 @@ bool workers_withdraw(struct workers *workers, struct job *job);
 
 /* What a worker does after a job when the queue is empty, and between jobs
  * whenever 100 us have passed since it did so last: replies of a run of jobs
- * leave in one write, and none waits long behind a later job's handler. Called
- * without a lock, on the worker. Set before the first push. */
+ * leave in one write. A job that may block for long does the same first, else
+ * what ran just before waits for it. Called without a lock, on the worker. Set
+ * before the first push. */
 void workers_set_idle(struct workers *workers, void (*idle)(void *with),
                       void *with);
 
