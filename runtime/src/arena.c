@@ -77,7 +77,7 @@ arena_new(size_t first, size_t limit)
         .whole = whole,
         .limit = limit,
         .taken = whole,
-        .slab_size = room,
+        .slab_size = room < SLAB_MAX ? room : SLAB_MAX,
     };
     return arena;
 }

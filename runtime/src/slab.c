@@ -1,6 +1,7 @@
 #include "slab.h"
 
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdlib.h>
 
 /* Each thread has a stack of blocks of its own. When it is empty, or holds two
@@ -18,7 +19,7 @@ struct block {
 struct stack {
     struct block *top;
     unsigned n;
-    int known; /* it is emptied when the thread ends */
+    bool known; /* it is emptied when the thread ends */
 };
 
 static _Thread_local struct stack mine;
@@ -70,6 +71,7 @@ fetch_bundle(void)
 {
     struct block *bundle;
 
+    know_thread();
     pthread_mutex_lock(&depot.lock);
     bundle = depot.bundles;
     if (bundle) {
@@ -103,7 +105,11 @@ bring_bundle(void)
     free_blocks(bundle);
 }
 
-#ifdef __SANITIZE_ADDRESS__
+#ifndef __has_feature /* clang's */
+#define __has_feature(feature) 0
+#endif
+
+#if defined(__SANITIZE_ADDRESS__) || __has_feature(address_sanitizer)
 #define SLABS_ARE_KEPT 0
 #else
 #define SLABS_ARE_KEPT 1
