@@ -269,12 +269,13 @@ static void
 undo(struct pg_session *session, struct idem_ticket *ticket)
 {
     char saved[64];
-    struct pg_query query = pg_text_query(saved);
+    struct pg_query query;
     const char *sqlstate;
     bool doubt;
 
     snprintf(saved, sizeof(saved), "ROLLBACK TO SAVEPOINT %s",
              session->savepoint);
+    query = pg_text_query(saved);
     ticket->verdict = IDEM_VERDICT_MINE;
     if (pg_session_run(session, &query, 1) != PG_OK)
         return;
