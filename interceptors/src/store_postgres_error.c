@@ -20,10 +20,6 @@ static const struct {
     {"53", IDEM_UNAVAILABLE},
     {"57", IDEM_UNAVAILABLE},
     {"22", IDEM_INVALID_ARGUMENT},
-    {"42", IDEM_INVALID_ARGUMENT},
-    {"0A", IDEM_INVALID_ARGUMENT},
-    {"21", IDEM_INVALID_ARGUMENT},
-    {"25006", IDEM_INVALID_ARGUMENT},    /* a write in a read */
     {"P0001", IDEM_FAILED_PRECONDITION}, /* RAISE EXCEPTION */
 };
 
@@ -36,7 +32,7 @@ pg_sqlstate_status(const char *sqlstate)
         if (strncmp(sqlstate, meanings[i].prefix, strlen(meanings[i].prefix)) ==
             0)
             return meanings[i].status;
-    return IDEM_INTERNAL;
+    return IDEM_INTERNAL; /* the SQL, or a table that is not there */
 }
 
 bool

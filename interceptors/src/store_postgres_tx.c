@@ -165,7 +165,7 @@ judge(struct pg_session *session, PGresult *result, struct idem_rows **rows,
     if (status == PGRES_COPY_IN || status == PGRES_COPY_OUT ||
         status == PGRES_COPY_BOTH) {
         session->link.broken = true;
-        return idem_fail(err, IDEM_INVALID_ARGUMENT,
+        return idem_fail(err, IDEM_INTERNAL,
                          "COPY needs the connection itself");
     }
     return pg_fail_result(err, result);

@@ -49,9 +49,13 @@ status_of(int code)
     case SQLITE_IOERR:
     case SQLITE_CANTOPEN:
     case SQLITE_PROTOCOL:
+    case SQLITE_READONLY:
         return IDEM_UNAVAILABLE;
-    default:
+    case SQLITE_MISMATCH:
+    case SQLITE_TOOBIG:
         return IDEM_INVALID_ARGUMENT;
+    default:
+        return IDEM_INTERNAL; /* the SQL, or a table that is not there */
     }
 }
 
@@ -153,7 +157,7 @@ compile(struct sqlite_db *db, struct sqlite_statement *statement,
     if (statement->compiled && sql_is_blank(tail))
         return IDEM_OK;
     sqlite3_finalize(statement->compiled);
-    return idem_fail(err, IDEM_INVALID_ARGUMENT, "not one statement: %.60s",
+    return idem_fail(err, IDEM_INTERNAL, "not one statement: %.60s",
                      statement->sql);
 }
 

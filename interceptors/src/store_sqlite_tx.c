@@ -62,14 +62,14 @@ bind_all(sqlite3_stmt *statement, const struct idem_value *values, size_t n,
         size_t number = number_of(statement, at);
 
         if (number < 1 || number > n)
-            return idem_fail(err, IDEM_INVALID_ARGUMENT,
+            return idem_fail(err, IDEM_INTERNAL,
                              "parameter %d of the statement has no value", at);
         if (number > highest)
             highest = number;
         status = bind(statement, at, &values[number - 1], err);
     }
     if (status == IDEM_OK && highest != n)
-        return idem_fail(err, IDEM_INVALID_ARGUMENT,
+        return idem_fail(err, IDEM_INTERNAL,
                          "the statement takes %zu parameters, not %zu", highest,
                          n);
     return status;
@@ -170,7 +170,7 @@ exec(struct idem_tx *base, struct idem_rows **rows, struct idem_error *err,
     enum idem_status status;
 
     if (sql_changes_connection(sql))
-        return idem_fail(err, IDEM_INVALID_ARGUMENT,
+        return idem_fail(err, IDEM_INTERNAL,
                          "the connection is not this call's alone: %.60s", sql);
     statement = sqlite_db_use(tx->db, sql, err ? err : &unwanted);
     if (!statement)

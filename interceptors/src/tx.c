@@ -30,7 +30,7 @@ may_run(const struct idem_tx *tx, const char *sql, struct idem_error *err)
         return idem_fail(err, tx->failed,
                          "an earlier statement of this call failed");
     if (sql_is_transaction_command(sql))
-        return idem_fail(err, IDEM_INVALID_ARGUMENT,
+        return idem_fail(err, IDEM_INTERNAL,
                          "a handler does not end its transaction: %.60s", sql);
     if (tx->clock->monotonic_ns(tx->clock) >= tx->deadline_ns)
         return idem_fail(err, IDEM_DEADLINE_EXCEEDED,

@@ -154,39 +154,47 @@ a_check_that_fails_is_a_precondition(void **state)
 }
 
 static void
-wrong_sql_is_an_invalid_argument(void **state)
+wrong_sql_is_the_programs_fault(void **state)
 {
     struct idem_error err;
 
     assert_int_equal(try(*state, &err, "SELEC 1", IDEM_NO_VALUES),
-                     IDEM_INVALID_ARGUMENT);
+                     IDEM_INTERNAL);
     assert_true(strlen(err.message) > 0);
 }
 
+/* A deployment that forgot a table must not become a final "no". */
 static void
-a_missing_parameter_is_an_invalid_argument(void **state)
+a_table_that_is_not_there_is_the_programs_fault(void **state)
+{
+    assert_int_equal(try(*state, NULL, "SELECT 1 FROM nowhere", IDEM_NO_VALUES),
+                     IDEM_INTERNAL);
+}
+
+static void
+a_missing_parameter_is_the_programs_fault(void **state)
 {
     assert_int_equal(try(*state, NULL, "SELECT CAST($2 AS TEXT)",
                          IDEM_VALUES(idem_text("one"))),
-                     IDEM_INVALID_ARGUMENT);
+                     IDEM_INTERNAL);
 }
 
 static void
-a_parameter_too_many_is_an_invalid_argument(void **state)
+a_parameter_too_many_is_the_programs_fault(void **state)
 {
     assert_int_equal(try(*state, NULL, "SELECT CAST($1 AS TEXT)",
                          IDEM_VALUES(idem_text("one"), idem_text("two"))),
-                     IDEM_INVALID_ARGUMENT);
+                     IDEM_INTERNAL);
 }
 
 static void
-two_statements_are_an_invalid_argument(void **state)
+two_statements_are_the_programs_fault(void **state)
 {
     assert_int_equal(try(*state, NULL,
                          "INSERT INTO effects (id) VALUES (1);"
                          " INSERT INTO effects (id) VALUES (2)",
                          IDEM_NO_VALUES),
-                     IDEM_INVALID_ARGUMENT);
+                     IDEM_INTERNAL);
 }
 
 static void
@@ -228,10 +236,11 @@ suite_run_sql(void)
         IN_A_TRANSACTION(many_rows_keep_their_order),
         IN_A_TRANSACTION(the_same_unique_value_twice_already_exists),
         IN_A_TRANSACTION(a_check_that_fails_is_a_precondition),
-        IN_A_TRANSACTION(wrong_sql_is_an_invalid_argument),
-        IN_A_TRANSACTION(a_missing_parameter_is_an_invalid_argument),
-        IN_A_TRANSACTION(a_parameter_too_many_is_an_invalid_argument),
-        IN_A_TRANSACTION(two_statements_are_an_invalid_argument),
+        IN_A_TRANSACTION(wrong_sql_is_the_programs_fault),
+        IN_A_TRANSACTION(a_table_that_is_not_there_is_the_programs_fault),
+        IN_A_TRANSACTION(a_missing_parameter_is_the_programs_fault),
+        IN_A_TRANSACTION(a_parameter_too_many_is_the_programs_fault),
+        IN_A_TRANSACTION(two_statements_are_the_programs_fault),
         IN_A_TRANSACTION(a_statement_past_the_deadline_does_not_run),
         IN_A_TRANSACTION(a_read_sees_what_is_committed_and_writes_nothing),
     };

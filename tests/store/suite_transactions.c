@@ -137,7 +137,7 @@ a_handler_cannot_end_its_transaction(void **state)
         assert_int_equal(call_effect(&call, 5), IDEM_OK);
         assert_int_equal(
             idem_sql(call.ticket.tx, NULL, NULL, commands[i], IDEM_NO_VALUES),
-            IDEM_INVALID_ARGUMENT);
+            IDEM_INTERNAL);
         assert_int_equal(call_complete(&call, IDEM_OK, ""),
                          IDEM_VERDICT_FAILED);
         assert_runs_again(&call);

@@ -334,7 +334,7 @@ a_schema_of_the_service_that_is_wrong_is_refused(void **state)
     struct sqlite_world *world = *state;
 
     assert_int_equal(open_path(world, world->path, "CREATE TABEL x (y)"),
-                     IDEM_INVALID_ARGUMENT);
+                     IDEM_INTERNAL);
     assert_int_equal(open_path(world, world->path, NULL), IDEM_OK);
 }
 
@@ -378,7 +378,7 @@ a_handler_cannot_change_the_connection_of_all(void **state)
     open_mine(*state, &call, IDEM_MODE_TRANSACTION);
     assert_int_equal(idem_sql(call.ticket.tx, NULL, &err,
                               "PRAGMA query_only = ON", IDEM_NO_VALUES),
-                     IDEM_INVALID_ARGUMENT);
+                     IDEM_INTERNAL);
     assert_int_equal(call_release(&call), IDEM_VERDICT_MINE);
     call_close(&call);
     open_mine(*state, &next, IDEM_MODE_TRANSACTION);

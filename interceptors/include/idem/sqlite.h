@@ -19,7 +19,8 @@ IDEM_BEGIN_DECLS
 
 /* Opens the file, applies the migrations that it lacks, makes the partitions.
  *
- * @retval IDEM_INVALID_ARGUMENT     no path, or the schema: says why
+ * @retval IDEM_INVALID_ARGUMENT     no path
+ * @retval IDEM_INTERNAL             the schema is not SQL: says why
  * @retval IDEM_UNAVAILABLE          the file cannot be opened: says why
  * @retval IDEM_FAILED_PRECONDITION  its schema is newer than this library
  */

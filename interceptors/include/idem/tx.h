@@ -77,7 +77,10 @@ IDEM_API struct idem_value idem_blob(struct idem_bytes bytes);
  * @retval IDEM_ALREADY_EXISTS       a unique or exclusion constraint;
  * err.reason is the constraint's name where it is known
  * @retval IDEM_FAILED_PRECONDITION  another constraint
- * @retval IDEM_INVALID_ARGUMENT     the SQL, a parameter or a value
+ * @retval IDEM_INVALID_ARGUMENT     a value that the column or cast refuses
+ * @retval IDEM_INTERNAL             the SQL, its parameters, or a table that is
+ *                                   not there: a fault of the program or of its
+ *                                   deployment, and so never a final answer
  * @retval IDEM_ABORTED              serialization failure or deadlock: return
  *                                   it, the framework runs the handler again
  * @retval IDEM_UNAVAILABLE          the connection is lost
