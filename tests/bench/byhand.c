@@ -74,6 +74,7 @@ byhand_prepare(const char *conninfo)
         die("connect", PQerrorMessage(database));
     must(database,
          PQexec(database,
+                "SET client_min_messages = warning;"
                 "DROP TABLE IF EXISTS byhand_call, byhand_business;"
                 "CREATE TABLE byhand_call (key uuid PRIMARY KEY,"
                 " fingerprint int8 NOT NULL, state int2 NOT NULL,"

@@ -24,8 +24,8 @@ using bench::peer::Reply;
 using bench::peer::Request;
 using Stubs = std::vector<std::unique_ptr<Peer::Stub>>;
 
-// Listen at "tcp://…" or "ipc://…" and tell SERVICE's builder so; READY says
-// what side_ready is to say when the server runs.
+// A builder that listens at "tcp://..." or "ipc://..."; ready() is what
+// side_ready is to say when its server runs.
 struct Listening {
     explicit Listening(const char *address);
 

@@ -53,7 +53,6 @@ static const struct scene scenes[] = {
 struct plan {
     unsigned rounds;
     double seconds;
-    bool quick;
     const char *folder;
 };
 
@@ -253,8 +252,7 @@ main(int argc, char **argv)
     static struct result results[sizeof scenes / sizeof *scenes];
     bool quick = argc > 1 && strcmp(argv[1], "--quick") == 0;
     struct plan plan = {.rounds = quick ? 3 : ROUNDS_MAX,
-                        .seconds = quick ? 0.25 : 0.4,
-                        .quick = quick};
+                        .seconds = quick ? 0.25 : 0.4};
     struct tempdir folder;
 
     tempdir_open(&folder);
