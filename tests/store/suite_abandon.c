@@ -5,7 +5,7 @@
 /* A key that somebody abandons, by one server, while another one runs it. */
 
 #define RACES 200 /* of minted keys; a tenth of opaque ones */
-#define BATCH 4    /* of them at a time: half of them keep a connection */
+#define BATCH 4   /* of them at a time: half of them keep a connection */
 
 /* The same database through a store of its own, as another server has. */
 static struct suite
