@@ -207,6 +207,7 @@ stage_down(void **state)
 {
     struct stage *stage = *state;
 
+    effects_open(&stage->effects); /* a test that failed left them held */
     tear_down(stage);
     effects_fini(&stage->effects);
     tempdir_close(&stage->dir);
