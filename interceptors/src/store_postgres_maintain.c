@@ -136,7 +136,7 @@ make_day(struct pg_link *link, int64_t day, struct idem_error *err)
 static enum idem_status
 make_missing(struct pg_link *link, unsigned days_ahead, struct idem_error *err)
 {
-    int64_t today, first;
+    int64_t today = 0, first = 0;
     enum idem_status status =
         pg_ask(link, "SELECT " NOW_MS " / 86400000", 0, NULL, &today, err);
 

@@ -25,9 +25,9 @@ name_at(const char *const *names, size_t count, unsigned number)
     return number < count ? names[number] : "UNKNOWN";
 }
 
-static enum idem_status
-fail(struct idem_error *err, enum idem_status status, const char *reason,
-     const char *format, va_list args)
+static enum idem_status IDEM_PRINTF(4, 0)
+    fail(struct idem_error *err, enum idem_status status, const char *reason,
+         const char *format, va_list args)
 {
     if (!err)
         return status;

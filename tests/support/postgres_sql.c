@@ -26,7 +26,7 @@ ask(const struct postgres *postgres, const char *sql, char *text, unsigned size)
     PQfinish(conn);
 }
 
-static char *
+static char *__attribute__((format(printf, 1, 0)))
 format_sql(const char *format, va_list arguments)
 {
     char *sql = NULL;

@@ -24,8 +24,7 @@ commands_that_end_a_transaction_are_seen(void **state)
         "PREPARE TRANSACTION 'x'",
         "prepare /* */ transaction 'x'",
         "SET TRANSACTION READ ONLY",
-        "\xEF\xBB\xBF"
-        "COMMIT",
+        "\357\273\277COMMIT", /* behind a byte order mark */
     };
 
     (void)state;
