@@ -35,12 +35,6 @@ pg_sqlstate_status(const char *sqlstate)
     return IDEM_INTERNAL; /* the SQL, or a table that is not there */
 }
 
-bool
-pg_sqlstate_is_conflict(const char *sqlstate)
-{
-    return strcmp(sqlstate, "40001") == 0 || strcmp(sqlstate, "40P01") == 0;
-}
-
 static const char *
 field(const PGresult *result, int which)
 {

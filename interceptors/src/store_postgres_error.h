@@ -9,9 +9,6 @@ struct pg_result;
  * connection. */
 enum idem_status pg_sqlstate_status(const char *sqlstate);
 
-/* 40001 or 40P01: run the whole transaction again. */
-bool pg_sqlstate_is_conflict(const char *sqlstate);
-
 /* No partition takes the key; not one of our checks. */
 bool pg_result_is_unrouted(const struct pg_result *result);
 

@@ -285,9 +285,3 @@ connection_peer_limits(const struct connection *connection)
 {
     return &connection->peer;
 }
-
-const char *
-connection_peer(const struct connection *connection)
-{
-    return connection->stream->ops->peer(connection->stream);
-}

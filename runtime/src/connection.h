@@ -99,7 +99,6 @@ const char *connection_why(const struct connection *connection);
 /* After ready. */
 const struct connection_limits *
 connection_peer_limits(const struct connection *connection);
-const char *connection_peer(const struct connection *connection);
 
 /* True on a thread that is inside an event. */
 bool connection_on_thread(void);

@@ -44,11 +44,6 @@ void postgres_thaw(struct postgres *postgres);
 int64_t postgres_sql(const struct postgres *postgres, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* As above into text; "" for NULL or none. Cut when longer than size. */
-void postgres_text(const struct postgres *postgres, char *text, unsigned size,
-                   const char *format, ...)
-    __attribute__((format(printf, 4, 5)));
-
 /* Run SQL until it gives a number other than 0. False after timeout_ms. */
 bool postgres_wait(const struct postgres *postgres, int timeout_ms,
                    const char *sql);

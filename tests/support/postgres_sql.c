@@ -51,20 +51,6 @@ postgres_sql(const struct postgres *postgres, const char *format, ...)
     return strtoll(text, NULL, 10);
 }
 
-void
-postgres_text(const struct postgres *postgres, char *text, unsigned size,
-              const char *format, ...)
-{
-    va_list arguments;
-    char *sql;
-
-    va_start(arguments, format);
-    sql = format_sql(format, arguments);
-    va_end(arguments);
-    ask(postgres, sql, text, size);
-    free(sql);
-}
-
 struct question {
     const struct postgres *postgres;
     const char *sql;

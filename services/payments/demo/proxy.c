@@ -37,7 +37,7 @@ struct proxy {
     pthread_mutex_t lock;
     uint16_t ports[PROXY_TARGETS_MAX]; /* under the lock, with all below */
     unsigned cuts;
-    bool calm, over;
+    bool over;
 };
 
 static int
@@ -117,7 +117,7 @@ is_cut(struct proxy *proxy, struct pair *pair, ssize_t size)
 
     pair->left -= size;
     pthread_mutex_lock(&proxy->lock);
-    cut = pair->left <= 0 && !proxy->calm;
+    cut = pair->left <= 0;
     proxy->cuts += cut;
     pthread_mutex_unlock(&proxy->lock);
     return cut;
@@ -249,14 +249,6 @@ proxy_aim(struct proxy *proxy, unsigned target, uint16_t port)
 {
     pthread_mutex_lock(&proxy->lock);
     proxy->ports[target] = port;
-    pthread_mutex_unlock(&proxy->lock);
-}
-
-void
-proxy_calm(struct proxy *proxy)
-{
-    pthread_mutex_lock(&proxy->lock);
-    proxy->calm = true;
     pthread_mutex_unlock(&proxy->lock);
 }
 

@@ -20,9 +20,6 @@ const char *proxy_address(const struct proxy *proxy);
 /* Where new connections go, in turn; port 0: nobody is there now. */
 void proxy_aim(struct proxy *proxy, unsigned target, uint16_t port);
 
-/* From here on answers pass. */
-void proxy_calm(struct proxy *proxy);
-
 /* Connections that were cut. */
 unsigned proxy_cuts(struct proxy *proxy);
 
