@@ -5,6 +5,7 @@
 #include "redis.h"
 
 #include <idem/deadline.h>
+#include <idem/ledger.h>
 #include <idem/postgres.h>
 #include <idem/shield.h>
 #include <idem/sqlite.h>
@@ -108,13 +109,14 @@ static void
 open_server(struct stage *stage, unsigned i, struct idem_interceptor *extra)
 {
     struct idem_once_options options = {.shield = open_shield(stage)};
+    struct idem_store *store = open_store(stage);
     struct idem_server *server;
     struct idem_error err;
 
     must(idem_server_new(&server, NULL, &err), &err);
-    must(idem_once_new(&stage->once[i], open_store(stage), &options, &err),
-         &err);
+    must(idem_once_new(&stage->once[i], store, &options, &err), &err);
     must(idem_server_add(server, stage->once[i], &err), &err);
+    must(idem_ledger_add(server, store, &err), &err);
     must(idem_server_add(server, idem_deadline_new(), &err), &err);
     if (extra)
         must(idem_server_add(server, extra, &err), &err);

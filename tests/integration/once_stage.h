@@ -8,8 +8,8 @@
 
 #include <idem/once.h>
 
-/* A real server with the service of effects.proto and once in its chain, on a
- * real authority, and a client of it. */
+/* A real server with the service of effects.proto, idem.v1.Ledger and once in
+ * its chain, on a real authority, and a client of it. */
 
 #define STAGE_SERVERS 2
 

@@ -248,6 +248,7 @@ const struct effects_handlers effects_handlers = {
     .add_small = add,
     .add_digest = add,
     .push = push,
+    .push_always = push,
     .push_again = push,
     .push_step = push_step,
     .count = count,

@@ -1,0 +1,190 @@
+/* Fault 45: the same key with another request, where the first one is not
+ * simply done: abandoned, or at work on another server. Nothing runs. What is
+ * done, in flight and released on one server is in test_once_calls.c. */
+#include "once_stage.h"
+
+#include <idem/reason.h>
+#include <idem/resolve.h>
+
+static effects_add_request
+request_of(int64_t amount)
+{
+    effects_add_request request = EFFECTS_ADD_REQUEST_INIT;
+
+    request.amount = amount;
+    return request;
+}
+
+/* Called on each server, twice: neither a repeat nor Redis changes the word. */
+static void
+assert_refused(struct stage *stage, stage_call_fn *call, const char *key,
+               int64_t amount, enum idem_status status, const char *reason)
+{
+    effects_add_request request = request_of(amount);
+
+    for (unsigned i = 0; i < 2 * stage->n; i++) {
+        struct called called =
+            stage_join(stage_start(stage, i % stage->n, call, key, &request));
+
+        assert_int_equal(called.status, status);
+        assert_string_equal(called.outcome.reason, reason);
+        assert_int_equal(called.outcome.effect, IDEM_EFFECT_REFUSED);
+        assert_null(called.body);
+    }
+}
+
+static void
+assert_reused(struct stage *stage, stage_call_fn *call, const char *key,
+              int64_t amount)
+{
+    assert_refused(stage, call, key, amount, IDEM_INVALID_ARGUMENT,
+                   IDEM_KEY_REUSED);
+}
+
+static void
+assert_abandoned(struct stage *stage, stage_call_fn *call, const char *key,
+                 int64_t amount)
+{
+    assert_refused(stage, call, key, amount, IDEM_FAILED_PRECONDITION,
+                   IDEM_KEY_ABANDONED);
+}
+
+static void
+abandon(struct stage *stage, const struct idem_method *method, const char *key)
+{
+    struct idem_resolution resolution;
+    struct idem_error err;
+
+    assert_int_equal(
+        idem_abandon(stage->channels[0], method, key, 0, &resolution, &err),
+        IDEM_OK);
+    assert_int_equal(resolution.state, IDEM_RESOLVED_ABANDONED);
+    idem_resolution_fini(&resolution);
+}
+
+/* Who abandons has the key alone, so that there is no request to compare with:
+ * each is told that it never runs. */
+static void
+a_key_abandoned_unseen_refuses_every_request(void **state)
+{
+    struct stage *stage = *state;
+    stage_call_fn *const calls[] = {effects_add, effects_add_always,
+                                    effects_push, effects_push_always};
+    const struct idem_method *const methods[] = {
+        &effects_add_method, &effects_add_always_method, &effects_push_method,
+        &effects_push_always_method};
+
+    for (int i = 0; i < 4; i++) {
+        abandon(stage, methods[i], "reused-1");
+        assert_abandoned(stage, calls[i], "reused-1", 7);
+        assert_abandoned(stage, calls[i], "reused-1", 8);
+    }
+    assert_int_equal(effects_runs(&stage->effects), 0);
+}
+
+/* The request of the call that was released is known, and comes before the
+ * state (semantics.md 3.4). */
+static void
+a_key_abandoned_after_a_release_knows_its_request(void **state)
+{
+    struct stage *stage = *state;
+    stage_call_fn *const calls[] = {effects_push, effects_push_always};
+    const struct idem_method *const methods[] = {&effects_push_method,
+                                                 &effects_push_always_method};
+
+    for (int i = 0; i < 2; i++) {
+        effects_add_request request = request_of(7);
+        struct called first;
+
+        effects_fail(&stage->effects, 1, IDEM_RESOURCE_EXHAUSTED);
+        first = stage_call(stage, calls[i], "reused-2", &request);
+        assert_int_equal(first.status, IDEM_RESOURCE_EXHAUSTED);
+        abandon(stage, methods[i], "reused-2");
+        assert_reused(stage, calls[i], "reused-2", 8);
+        assert_abandoned(stage, calls[i], "reused-2", 7);
+        assert_reused(stage, calls[i], "reused-2", 8);
+    }
+    assert_int_equal(effects_runs(&stage->effects), 2);
+}
+
+/* A released transaction has left nothing, its request neither. */
+static void
+a_transaction_abandoned_after_a_release_refuses_every_request(void **state)
+{
+    struct stage *stage = *state;
+    effects_add_request request = request_of(7);
+    struct called first;
+
+    effects_fail(&stage->effects, 1, IDEM_RESOURCE_EXHAUSTED);
+    first = stage_call(stage, effects_add, "reused-3", &request);
+    assert_int_equal(first.status, IDEM_RESOURCE_EXHAUSTED);
+    abandon(stage, &effects_add_method, "reused-3");
+    assert_abandoned(stage, effects_add, "reused-3", 8);
+    assert_abandoned(stage, effects_add, "reused-3", 7);
+    assert_int_equal(stage_effects(stage), 0);
+}
+
+/* In flight on another server, LEASED: the claim is there to be read. */
+static void
+a_lease_elsewhere_refuses_another_request_at_once(void **state)
+{
+    struct stage *stage = *state;
+    effects_add_request request = request_of(7);
+    struct stage_thread *thread;
+    struct called first;
+
+    effects_hold(&stage->effects);
+    thread = stage_start(stage, 0, effects_push, "reused-4", &request);
+    effects_await(&stage->effects, 1);
+    assert_reused(stage, effects_push, "reused-4", 8);
+    effects_open(&stage->effects);
+    first = stage_join(thread);
+    assert_int_equal(first.outcome.effect, IDEM_EFFECT_COMMITTED);
+    assert_int_equal(effects_runs(&stage->effects), 1);
+    called_free(&first);
+}
+
+/* In flight on another server, TRANSACTION: nothing can be read before the
+ * commit, so the other one waits for it. */
+static void
+a_transaction_elsewhere_refuses_another_request_in_the_end(void **state)
+{
+    struct stage *stage = *state;
+    effects_add_request request = request_of(7), another = request_of(8);
+    struct stage_thread *here, *there;
+    struct called first, other;
+
+    effects_hold(&stage->effects);
+    here = stage_start(stage, 0, effects_add, "reused-5", &request);
+    effects_await(&stage->effects, 1);
+    there = stage_start(stage, 1, effects_add, "reused-5", &another);
+    stage_await_claims(stage, 1, 2);
+    effects_open(&stage->effects);
+    first = stage_join(here);
+    other = stage_join(there);
+    assert_int_equal(first.outcome.effect, IDEM_EFFECT_COMMITTED);
+    assert_int_equal(other.status, IDEM_INVALID_ARGUMENT);
+    assert_string_equal(other.outcome.reason, IDEM_KEY_REUSED);
+    assert_int_equal(effects_runs(&stage->effects), 1);
+    called_free(&first);
+}
+
+int
+main(void)
+{
+#define ON(stage, name)                                                        \
+    {                                                                          \
+#name " on " #stage, name, stage, stage_down, NULL                     \
+    }
+#define TEST(name) ON(stage_sqlite_tcp, name), ON(stage_both, name)
+    const struct CMUnitTest tests[] = {
+        TEST(a_key_abandoned_unseen_refuses_every_request),
+        TEST(a_key_abandoned_after_a_release_knows_its_request),
+        TEST(a_transaction_abandoned_after_a_release_refuses_every_request),
+        ON(stage_both, a_lease_elsewhere_refuses_another_request_at_once),
+        ON(stage_both,
+           a_transaction_elsewhere_refuses_another_request_in_the_end),
+    };
+
+    return cmocka_run_group_tests(tests, stage_servers_up, stage_servers_down);
+}
