@@ -3,7 +3,6 @@
 #include "slab.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define ALIGN _Alignof(max_align_t)
@@ -12,6 +11,7 @@
 
 struct slab {
     struct slab *next;
+    size_t whole; /* bytes, this struct included */
     max_align_t bytes[];
 };
 
@@ -42,11 +42,12 @@ grow(struct idem_arena *arena, size_t size)
     if (arena->limit && whole > arena->limit - arena->taken)
         return false;
 
-    struct slab *slab = malloc(whole);
+    struct slab *slab = slab_take(whole);
 
     if (!slab)
         return false;
     slab->next = arena->slabs;
+    slab->whole = whole;
     arena->slabs = slab;
     arena->taken += whole;
     arena->at = (uint8_t *)slab->bytes;
@@ -90,7 +91,7 @@ arena_free(struct idem_arena *arena)
     while (slab) {
         struct slab *next = slab->next;
 
-        free(slab);
+        slab_give(slab, slab->whole);
         slab = next;
     }
     if (arena)

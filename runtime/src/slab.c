@@ -4,12 +4,22 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-/* Each thread has a stack of blocks of its own. When it is empty, or holds two
- * bundles, a bundle comes from or goes to the depot that all share. Under ASan
- * everything is malloc's, so that it sees each block die. */
+/* Blocks are of a few sizes. Of each, a thread has a stack of its own; when it
+ * is empty, or holds two bundles, a bundle comes from or goes to the depot that
+ * all share. Under ASan everything is malloc's, so that it sees each block
+ * die. */
 
-#define BUNDLE 32  /* blocks */
-#define BUNDLES 64 /* that the depot keeps, 8 MiB */
+enum { SMALL, LARGE, CLASSES };
+
+static const struct class
+{
+    size_t size;      /* bytes */
+    unsigned bundle;  /* blocks */
+    unsigned bundles; /* that the depot keeps */
+} classes[CLASSES] = {
+    [SMALL] = {4096, 32, 64},         /* 8 MiB */
+    [LARGE] = {SLAB_SIZE_MAX, 8, 64}, /* 8 MiB */
+};
 
 struct block {
     struct block *next;   /* in a stack or bundle */
@@ -19,16 +29,23 @@ struct block {
 struct stack {
     struct block *top;
     unsigned n;
-    bool known; /* it is emptied when the thread ends */
 };
 
-static _Thread_local struct stack mine;
+struct stacks {
+    struct stack of[CLASSES];
+    bool known; /* they are emptied when the thread ends */
+};
 
-static struct {
+static _Thread_local struct stacks mine;
+
+static struct depot {
     pthread_mutex_t lock;
     struct block *bundles;
     unsigned n;
-} depot = {PTHREAD_MUTEX_INITIALIZER, NULL, 0};
+} depots[CLASSES] = {
+    [SMALL] = {PTHREAD_MUTEX_INITIALIZER, NULL, 0},
+    [LARGE] = {PTHREAD_MUTEX_INITIALIZER, NULL, 0},
+};
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static pthread_key_t at_end;
@@ -45,10 +62,13 @@ free_blocks(struct block *block)
 }
 
 static void
-empty(void *stack)
+empty(void *with)
 {
-    free_blocks(((struct stack *)stack)->top);
-    *(struct stack *)stack = (struct stack){0};
+    struct stacks *stacks = with;
+
+    for (int i = 0; i < CLASSES; i++)
+        free_blocks(stacks->of[i].top);
+    *stacks = (struct stacks){0};
 }
 
 static void
@@ -67,41 +87,44 @@ know_thread(void)
 }
 
 static void
-fetch_bundle(void)
+fetch_bundle(int class)
 {
+    struct depot *depot = &depots[class];
     struct block *bundle;
 
     know_thread();
-    pthread_mutex_lock(&depot.lock);
-    bundle = depot.bundles;
+    pthread_mutex_lock(&depot->lock);
+    bundle = depot->bundles;
     if (bundle) {
-        depot.bundles = bundle->bundle;
-        depot.n--;
+        depot->bundles = bundle->bundle;
+        depot->n--;
     }
-    pthread_mutex_unlock(&depot.lock);
-    mine.top = bundle;
-    mine.n = bundle ? BUNDLE : 0;
+    pthread_mutex_unlock(&depot->lock);
+    mine.of[class].top = bundle;
+    mine.of[class].n = bundle ? classes[class].bundle : 0;
 }
 
 /* The upper half of a full stack. */
 static void
-bring_bundle(void)
+bring_bundle(int class)
 {
-    struct block *bundle = mine.top, *last = bundle;
+    struct depot *depot = &depots[class];
+    struct stack *stack = &mine.of[class];
+    struct block *bundle = stack->top, *last = bundle;
 
-    for (unsigned i = 1; i < BUNDLE; i++)
+    for (unsigned i = 1; i < classes[class].bundle; i++)
         last = last->next;
-    mine.top = last->next;
-    mine.n -= BUNDLE;
+    stack->top = last->next;
+    stack->n -= classes[class].bundle;
     last->next = NULL;
-    pthread_mutex_lock(&depot.lock);
-    if (depot.n < BUNDLES) {
-        bundle->bundle = depot.bundles;
-        depot.bundles = bundle;
-        depot.n++;
+    pthread_mutex_lock(&depot->lock);
+    if (depot->n < classes[class].bundles) {
+        bundle->bundle = depot->bundles;
+        depot->bundles = bundle;
+        depot->n++;
         bundle = NULL;
     }
-    pthread_mutex_unlock(&depot.lock);
+    pthread_mutex_unlock(&depot->lock);
     free_blocks(bundle);
 }
 
@@ -115,35 +138,47 @@ bring_bundle(void)
 #define SLABS_ARE_KEPT 1
 #endif
 
+static int
+class_of(size_t size)
+{
+    return size <= classes[SMALL].size ? SMALL : LARGE;
+}
+
 void *
 slab_take(size_t size)
 {
+    struct stack *stack;
     struct block *block;
+    int class = class_of(size);
 
-    if (!SLABS_ARE_KEPT || size > SLAB_SIZE)
+    if (!SLABS_ARE_KEPT || size > SLAB_SIZE_MAX)
         return malloc(size);
-    if (!mine.top)
-        fetch_bundle();
-    block = mine.top;
+    stack = &mine.of[class];
+    if (!stack->top)
+        fetch_bundle(class);
+    block = stack->top;
     if (!block)
-        return malloc(SLAB_SIZE);
-    mine.top = block->next;
-    mine.n--;
+        return malloc(classes[class].size);
+    stack->top = block->next;
+    stack->n--;
     return block;
 }
 
 void
 slab_give(void *memory, size_t size)
 {
+    struct stack *stack;
     struct block *block = memory;
+    int class = class_of(size);
 
-    if (!SLABS_ARE_KEPT || size > SLAB_SIZE || !block) {
+    if (!SLABS_ARE_KEPT || size > SLAB_SIZE_MAX || !block) {
         free(memory);
         return;
     }
     know_thread();
-    block->next = mine.top;
-    mine.top = block;
-    if (++mine.n >= 2 * BUNDLE)
-        bring_bundle();
+    stack = &mine.of[class];
+    block->next = stack->top;
+    stack->top = block;
+    if (++stack->n >= 2 * classes[class].bundle)
+        bring_bundle(class);
 }

@@ -8,9 +8,9 @@
  * by returning memory to the system and asking for it again, a fifth of the
  * time of an echo. From any thread. */
 
-#define SLAB_SIZE 4096
+#define SLAB_SIZE_MAX 16384 /* bytes */
 
-/* At least size bytes; over SLAB_SIZE it is malloc's. NULL: out of memory. */
+/* At least size bytes; over SLAB_SIZE_MAX it is malloc's. NULL: out of memory. */
 void *slab_take(size_t size);
 
 /* size as it was taken; block may be NULL. */

@@ -9,6 +9,10 @@
 
 enum { BLOCKS = 1000, ROUNDS = 50, THREADS = 4 };
 
+static const size_t sizes[] = {100, 4096, 4097, SLAB_SIZE_MAX};
+
+enum { SIZES = sizeof(sizes) / sizeof(sizes[0]) };
+
 static void
 blocks_that_are_taken_are_apart(void **state)
 {
@@ -17,14 +21,18 @@ blocks_that_are_taken_are_apart(void **state)
     (void)state;
     for (unsigned round = 0; round < 3; round++) {
         for (unsigned i = 0; i < BLOCKS; i++) {
-            blocks[i] = slab_take(SLAB_SIZE);
+            size_t size = sizes[i % SIZES];
+
+            blocks[i] = slab_take(size);
             assert_non_null(blocks[i]);
-            memset(blocks[i], (int)(i & 0xff), SLAB_SIZE);
+            memset(blocks[i], (int)(i & 0xff), size);
         }
         for (unsigned i = 0; i < BLOCKS; i++) {
+            size_t size = sizes[i % SIZES];
+
             assert_int_equal(blocks[i][0], i & 0xff);
-            assert_int_equal(blocks[i][SLAB_SIZE - 1], i & 0xff);
-            slab_give(blocks[i], SLAB_SIZE);
+            assert_int_equal(blocks[i][size - 1], i & 0xff);
+            slab_give(blocks[i], size);
         }
     }
 }
@@ -32,12 +40,13 @@ blocks_that_are_taken_are_apart(void **state)
 static void
 a_block_over_the_size_is_there_too(void **state)
 {
-    unsigned char *block = slab_take(10 * SLAB_SIZE);
+    const size_t size = 10 * SLAB_SIZE_MAX;
+    unsigned char *block = slab_take(size);
 
     (void)state;
     assert_non_null(block);
-    memset(block, 1, 10 * SLAB_SIZE);
-    slab_give(block, 10 * SLAB_SIZE);
+    memset(block, 1, size);
+    slab_give(block, size);
     slab_give(NULL, 100);
 }
 
