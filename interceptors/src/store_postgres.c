@@ -32,25 +32,38 @@ pg_store_until(const struct pg_store *postgres, int64_t deadline_ns,
 }
 
 bool
-pg_session_is_long(const struct pg_session *session)
+pg_store_serves(const struct pg_store *postgres, bool pins)
 {
-    const struct pg_store *postgres = session->postgres;
-
-    return session > postgres->sessions || postgres->n_sessions == 1;
+    return postgres->up[PG_LONG] > 0 || (!pins && postgres->up[PG_BRIEF] > 0);
 }
 
 /* One that may serve it; else, when none that may is up, one that refuses. */
 static struct pg_session *
-find_idle(struct pg_store *postgres, const struct idem_ticket *ticket)
+find_idle(struct pg_store *postgres, bool pins)
 {
-    bool pins = pg_ticket_pins(ticket);
-    bool served = (pins ? postgres->up_long : postgres->up) > 0;
+    bool served = pg_store_serves(postgres, pins);
 
     for (unsigned i = postgres->n_sessions; i-- > 0;) {
         struct pg_session *session = &postgres->sessions[i];
 
-        if (session->idle && session->counted == served &&
-            (!served || !pins || pg_session_is_long(session)))
+        if (session->role != PG_GROUP && session->idle &&
+            session->counted == served &&
+            (!served || !pins || session->role == PG_LONG))
+            return session;
+    }
+    return NULL;
+}
+
+static struct pg_session *
+find_idle_group(struct pg_store *postgres)
+{
+    bool served = postgres->up[PG_GROUP] > 0;
+
+    for (unsigned i = 0; i < postgres->n_sessions; i++) {
+        struct pg_session *session = &postgres->sessions[i];
+
+        if (session->role == PG_GROUP && session->idle &&
+            session->counted == served)
             return session;
     }
     return NULL;
@@ -61,12 +74,15 @@ pg_store_post(struct pg_store *postgres, struct idem_ticket *ticket,
               enum operation operation)
 {
     struct pg_session *session;
+    bool grouped;
 
     ticket->op = (unsigned char)operation;
+    grouped = pg_ticket_is_grouped(ticket);
     pthread_mutex_lock(&postgres->lock);
-    pg_queue_push(&postgres->queue, ticket);
+    pg_queue_push(grouped ? &postgres->grouped : &postgres->queue, ticket);
     pg_keeper_note(postgres, ticket);
-    session = find_idle(postgres, ticket);
+    session = grouped ? find_idle_group(postgres)
+                      : find_idle(postgres, pg_ticket_pins(ticket));
     if (session) {
         session->idle = false;
         pthread_cond_signal(&session->wake);
@@ -161,7 +177,7 @@ store_epoch(struct idem_store *store, char *text)
 
     pthread_mutex_lock(&postgres->lock);
     snprintf(text, IDEM_EPOCH_MAX, "%s",
-             postgres->up > 0 ? postgres->epoch : "");
+             pg_store_serves(postgres, false) ? postgres->epoch : "");
     pthread_mutex_unlock(&postgres->lock);
 }
 

@@ -12,9 +12,10 @@
 #include "store_postgres_windows.h"
 #include "tx.h"
 
-/* The authority on PostgreSQL: one queue of tickets, a few sessions that serve
- * it, each a thread with a connection of its own. A transaction stays on its
- * session, whose thread sleeps while the handler writes through it.
+/* The authority on PostgreSQL: two queues of tickets, a few sessions that serve
+ * them, each a thread with a connection of its own. A transaction stays on its
+ * session, whose thread sleeps while the handler writes through it. LEASED work
+ * has sessions of its own, so that it never waits for a handler.
  *
  * Lock order: the store's lock is the only one; no callback runs under it. */
 
@@ -28,10 +29,19 @@
 
 struct pg_store;
 
+/* What a session serves. */
+enum pg_role {
+    PG_GROUP, /* LEASED work */
+    PG_BRIEF, /* looks and what else does not pin: they wait for no handler */
+    PG_LONG,  /* that too, and what pins: transactions and reads */
+    PG_ROLES,
+};
+
 /* A session's thread alone touches it, but for what the store's lock guards;
  * while a handler has the transaction, its thread has link and tx. */
 struct pg_session {
     struct idem_tx tx; /* first: a tx is its session */
+    enum pg_role role;
     struct pg_store *postgres;
     struct pg_link link;
     struct statements statements;
@@ -69,13 +79,12 @@ struct pg_store {
     struct windows windows;
     struct lost_claims lost;
 
-    pthread_mutex_t lock; /* guards the rest */
-    struct pg_queue queue;
+    pthread_mutex_t lock;           /* guards the rest */
+    struct pg_queue queue, grouped; /* grouped: for PG_GROUP alone */
     pthread_cond_t keeper_wake, janitor_wake;
     int64_t keeper_until_ns;
     bool stopping;
-    unsigned up;            /* sessions that are connected … */
-    unsigned up_long;       /* … of these, for work that pins */
+    unsigned up[PG_ROLES];  /* sessions that are connected */
     struct idem_error away; /* why the last one could not connect */
     char epoch[IDEM_EPOCH_MAX];
 };
@@ -87,9 +96,8 @@ extern const struct idem_store_ops pg_store_ops;
 int64_t pg_store_until(const struct pg_store *postgres, int64_t deadline_ns,
                        int64_t grace_ns);
 
-/* The first session, where there are more, is for short work only: renewals do
- * not wait for handlers. */
-bool pg_session_is_long(const struct pg_session *session);
+/* Under the store's lock: is a session connected that serves these? */
+bool pg_store_serves(const struct pg_store *postgres, bool pins);
 
 /* Give a ticket to a session that is free. Any thread. */
 void pg_store_post(struct pg_store *postgres, struct idem_ticket *ticket,

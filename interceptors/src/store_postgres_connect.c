@@ -43,8 +43,7 @@ count_up(struct pg_session *session, const char *epoch)
     struct pg_store *postgres = session->postgres;
 
     pthread_mutex_lock(&postgres->lock);
-    postgres->up++;
-    postgres->up_long += pg_session_is_long(session) ? 1 : 0;
+    postgres->up[session->role]++;
     session->counted = true;
     snprintf(postgres->epoch, sizeof(postgres->epoch), "%s", epoch);
     pthread_mutex_unlock(&postgres->lock);
@@ -56,10 +55,8 @@ pg_session_close(struct pg_session *session)
     struct pg_store *postgres = session->postgres;
 
     pthread_mutex_lock(&postgres->lock);
-    if (session->counted) {
-        postgres->up--;
-        postgres->up_long -= pg_session_is_long(session) ? 1 : 0;
-    }
+    if (session->counted)
+        postgres->up[session->role]--;
     session->counted = false;
     session->soiled = false;
     pthread_mutex_unlock(&postgres->lock);

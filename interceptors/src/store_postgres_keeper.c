@@ -17,6 +17,22 @@ pg_keeper_note(struct pg_store *postgres, const struct idem_ticket *ticket)
         pthread_cond_signal(&postgres->keeper_wake);
 }
 
+/* As pg_queue_take_late, of both queues. */
+static struct idem_ticket *
+take_late(struct pg_store *postgres, int64_t *next_ns)
+{
+    int64_t other_ns, late_ns = now_ns(postgres);
+    struct idem_ticket *late =
+        pg_queue_take_late(&postgres->grouped, late_ns, next_ns);
+
+    if (late)
+        return late;
+    late = pg_queue_take_late(&postgres->queue, late_ns, &other_ns);
+    if (other_ns < *next_ns)
+        *next_ns = other_ns;
+    return late;
+}
+
 static void *
 keep(void *with)
 {
@@ -25,8 +41,7 @@ keep(void *with)
 
     pthread_mutex_lock(&postgres->lock);
     while (!postgres->stopping) {
-        late = pg_queue_take_late(&postgres->queue, now_ns(postgres),
-                                  &postgres->keeper_until_ns);
+        late = take_late(postgres, &postgres->keeper_until_ns);
         if (!late) {
             postgres->clock->wait_until(postgres->clock, &postgres->keeper_wake,
                                         &postgres->lock,

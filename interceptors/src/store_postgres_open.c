@@ -9,6 +9,7 @@
 #include <sys/eventfd.h>
 
 #define CONNECTIONS 8
+#define GROUP_CONNECTIONS 2
 #define FIRST_LOOK_MS 1000 /* open waits for no longer than this */
 
 static int64_t
@@ -26,8 +27,6 @@ take_options(struct pg_store *postgres,
     postgres->idle_ms = or_default(options->idle_in_transaction_ms, 10000);
     postgres->maintain_every_ms = or_default(options->maintain_every_ms, 60000);
     postgres->days_ahead = options->days_ahead ? options->days_ahead : 2;
-    postgres->n_sessions =
-        options->connections ? options->connections : CONNECTIONS;
     postgres->link_options = (struct pg_link_options){
         .conninfo = postgres->conninfo,
         .clock = postgres->clock,
@@ -35,6 +34,40 @@ take_options(struct pg_store *postgres,
         .silence_ms = postgres->statement_ms,
         .stop_fd = postgres->stop_fd,
     };
+}
+
+/* The first is for brief work alone, where there are more; the last ones are
+ * the group's. */
+static enum pg_role
+role_of(unsigned index, unsigned connections)
+{
+    if (index >= connections)
+        return PG_GROUP;
+    return index > 0 || connections == 1 ? PG_LONG : PG_BRIEF;
+}
+
+static void
+make_sessions(struct pg_store *postgres,
+              const struct idem_postgres_options *options)
+{
+    unsigned connections =
+        options->connections ? options->connections : CONNECTIONS;
+    unsigned groups = options->group_connections ? options->group_connections
+                                                 : GROUP_CONNECTIONS;
+
+    postgres->sessions =
+        calloc(connections + groups, sizeof(struct pg_session));
+    if (!postgres->sessions)
+        return;
+    postgres->n_sessions = connections + groups;
+    for (unsigned i = 0; i < postgres->n_sessions; i++) {
+        struct pg_session *session = &postgres->sessions[i];
+
+        session->role = role_of(i, connections);
+        session->postgres = postgres;
+        session->link.options = &postgres->link_options;
+        pthread_cond_init(&session->wake, NULL);
+    }
 }
 
 static struct pg_store *
@@ -53,19 +86,12 @@ pg_store_new(const struct idem_postgres_options *options)
     pg_windows_init(&postgres->windows);
     pg_lost_init(&postgres->lost);
     pg_queue_init(&postgres->queue);
+    pg_queue_init(&postgres->grouped);
     postgres->keeper_until_ns = INT64_MAX;
     take_options(postgres, options);
     (void)idem_fail_reason(&postgres->away, IDEM_UNAVAILABLE, IDEM_STORE_AWAY,
                            "PostgreSQL: not connected yet");
-    postgres->sessions =
-        calloc(postgres->n_sessions, sizeof(struct pg_session));
-    if (!postgres->sessions)
-        postgres->n_sessions = 0;
-    for (unsigned i = 0; i < postgres->n_sessions; i++) {
-        postgres->sessions[i].postgres = postgres;
-        postgres->sessions[i].link.options = &postgres->link_options;
-        pthread_cond_init(&postgres->sessions[i].wake, NULL);
-    }
+    make_sessions(postgres, options);
     return postgres;
 }
 

@@ -23,6 +23,23 @@ pg_ticket_pins(const struct idem_ticket *ticket)
             ticket->mode == IDEM_MODE_TRANSACTION);
 }
 
+bool
+pg_ticket_is_grouped(const struct idem_ticket *ticket)
+{
+    switch (ticket->op) {
+    case OPERATION_CLAIM:
+        return ticket->mode == IDEM_MODE_LEASED;
+    case OPERATION_COMPLETE:
+    case OPERATION_RELEASE:
+    case OPERATION_DOUBT:
+    case OPERATION_RENEW:
+    case OPERATION_MARK:
+        return true;
+    default:
+        return false;
+    }
+}
+
 static struct idem_ticket *
 unlink_at(struct pg_queue *queue, struct idem_ticket **link)
 {

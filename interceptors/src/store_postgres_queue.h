@@ -30,6 +30,9 @@ void pg_queue_push(struct pg_queue *queue, struct idem_ticket *ticket);
 /* Does it keep its connection beyond the operation? */
 bool pg_ticket_pins(const struct idem_ticket *ticket);
 
+/* Is it of mode LEASED, and a change of its record? */
+bool pg_ticket_is_grouped(const struct idem_ticket *ticket);
+
 enum pg_wanted { PG_ANY, PG_SHORT /* that do not pin */, PG_PINNING };
 
 /* The first one that is wanted. NULL: none. */

@@ -171,6 +171,24 @@ stay(struct pg_session *session)
     ticket->done(ticket);
 }
 
+/* While it is down: it may not connect yet, and so may refuse. */
+static bool
+must_wait(const struct pg_session *session)
+{
+    return session->tried && now_ns(session) < session->retry_ns;
+}
+
+static struct idem_ticket *
+take_grouped(struct pg_session *session)
+{
+    struct pg_store *postgres = session->postgres;
+
+    if (!pg_link_is_up(&session->link) &&
+        (!must_wait(session) || postgres->up[PG_GROUP] > 0))
+        return NULL;
+    return pg_queue_take(&postgres->grouped, PG_ANY);
+}
+
 /* A ticket for this session, under the lock: what it may serve when it is
  * connected; what nobody can serve, to refuse it, while it must not connect. */
 static struct idem_ticket *
@@ -179,14 +197,15 @@ take(struct pg_session *session)
     struct pg_store *postgres = session->postgres;
     enum pg_wanted wanted = PG_ANY;
 
+    if (session->role == PG_GROUP)
+        return take_grouped(session);
     if (pg_link_is_up(&session->link)) {
-        if (!pg_session_is_long(session))
+        if (session->role == PG_BRIEF)
             wanted = PG_SHORT;
     } else {
-        if (!session->tried || now_ns(session) >= session->retry_ns ||
-            postgres->up_long > 0)
+        if (!must_wait(session) || pg_store_serves(postgres, true))
             return NULL;
-        if (postgres->up > 0)
+        if (pg_store_serves(postgres, false))
             wanted = PG_PINNING;
     }
     return pg_queue_take(&postgres->queue, wanted);
