@@ -10,7 +10,8 @@
 
 #define SLAB_SIZE_MAX 16384 /* bytes */
 
-/* At least size bytes; over SLAB_SIZE_MAX it is malloc's. NULL: out of memory. */
+/* At least size bytes; over SLAB_SIZE_MAX it is malloc's. NULL: out of memory.
+ */
 void *slab_take(size_t size);
 
 /* size as it was taken; block may be NULL. */
