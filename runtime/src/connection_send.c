@@ -1,5 +1,7 @@
 #include "connection_inside.h"
 
+#include <string.h>
+
 /* How frames leave: appended to one half of the outbox while the other half
  * flies, one flight at a time.
  *
@@ -51,28 +53,56 @@ land(struct connection *connection)
 
 static void sent(void *with, enum idem_status result, size_t size);
 
-/* Hand the next parts of the flight to the transport. False: all are written,
- * or it is closed. */
-static bool
-submit(struct connection *connection)
+#define FLIGHTS_MAX 16 /* of one thread, before the transport's goes on */
+
+/* Forget the bytes that are written; how many parts are left. */
+static unsigned
+skip_written(struct idem_bytes *parts, unsigned n, size_t written)
 {
+    unsigned whole = 0;
+
+    while (whole < n && written >= parts[whole].size)
+        written -= parts[whole++].size;
+    n -= whole;
+    memmove(parts, parts + whole, n * sizeof(parts[0]));
+    if (n > 0) {
+        parts[0].data += written;
+        parts[0].size -= written;
+    }
+    return n;
+}
+
+/* Hand the next parts of the flight to the transport; at_once: it may take them
+ * without a callback. False: all are written, or it is closed. */
+static bool
+submit(struct connection *connection, bool at_once)
+{
+    const struct io_stream_ops *ops = connection->stream->ops;
+    struct io_stream *stream = connection->stream;
     struct idem_bytes parts[IO_PARTS];
     unsigned n;
 
     if (connection->dropping)
         return false;
-    n = outbox_parts(&connection->outbox, parts, IO_PARTS);
-    return n > 0 && connection->stream->ops->send(connection->stream, parts, n,
-                                                  sent, connection);
+    while ((n = outbox_parts(&connection->outbox, parts, IO_PARTS)) > 0) {
+        if (at_once && ops->send_now)
+            n = skip_written(parts, n, ops->send_now(stream, parts, n));
+        if (n > 0)
+            return ops->send(stream, parts, n, sent, connection);
+    }
+    return false;
 }
 
-/* Flight after flight, until the transport has one under way. With the sender's
- * reference. */
+/* Flight after flight, until the transport has one under way. A thread that
+ * finds more each time hands over, so that it is not kept from its own work.
+ * With the sender's reference. */
 static void
 fly(struct connection *connection)
 {
+    unsigned flights = 0;
+
     do {
-        if (submit(connection))
+        if (submit(connection, flights++ < FLIGHTS_MAX))
             return;
     } while (land(connection));
     connection_unref(connection);
@@ -86,7 +116,7 @@ sent(void *with, enum idem_status result, size_t size)
     (void)size;
     if (result != IDEM_OK)
         connection_close(connection, "the peer does not read any more");
-    else if (submit(connection))
+    else if (submit(connection, true))
         return;
     if (land(connection))
         fly(connection);

@@ -34,6 +34,12 @@ struct io_stream_ops {
     bool (*send)(struct io_stream *stream, const struct idem_bytes *parts,
                  unsigned n, io_done_fn *done, void *with);
 
+    /* Optional. What the transport takes at once of the parts, without a
+     * callback; returns how many bytes. 0 says nothing: send tells whether it
+     * is closed. Not while a send is pending. */
+    size_t (*send_now)(struct io_stream *stream, const struct idem_bytes *parts,
+                       unsigned n);
+
     /* Ends both directions; pending operations answer. Any thread, any number
      * of times. */
     void (*close)(struct io_stream *stream);

@@ -247,7 +247,11 @@ pair_peer(const struct io_stream *base)
 }
 
 static const struct io_stream_ops pair_ops = {
-    pair_recv, pair_send, pair_close, pair_free, pair_peer,
+    .recv = pair_recv,
+    .send = pair_send,
+    .close = pair_close,
+    .free = pair_free,
+    .peer = pair_peer,
 };
 
 bool

@@ -13,7 +13,9 @@
  * - a receive that is submitted after one's own close never completes, so each
  *   direction looks at a flag of its own, under a lock, before it submits;
  * - a send may complete in part: go on with the rest;
- * - callbacks are queued to nng's threads and never run inside a submit;
+ * - callbacks are queued to nng's threads and never run inside a submit; an aio
+ *   without a callback costs no thread: it is over at once, or is aborted, and
+ *   then nothing of it was written;
  * - an aio is freed by nng_aio_reap, which its own callback may call;
  * - Nagle's delay is on unless switched off;
  * - writes use MSG_NOSIGNAL, no SIGPIPE comes. */
@@ -32,6 +34,7 @@ struct stream {
     struct io_stream base;
     nng_stream *nng;
     struct direction in, out;
+    nng_aio *now;            /* of send_now: without a callback */
     nng_iov parts[IO_PARTS]; /* not written yet */
     unsigned n_parts;
     size_t size; /* of the whole send */
@@ -145,12 +148,9 @@ sent(void *with)
     stream->out.done(stream->out.with, IDEM_UNAVAILABLE, 0);
 }
 
-static bool
-send_all(struct io_stream *base, const struct idem_bytes *parts, unsigned n,
-         io_done_fn *done, void *with)
+static void
+load(struct stream *stream, const struct idem_bytes *parts, unsigned n)
 {
-    struct stream *stream = (struct stream *)base;
-
     IDEM_ASSERT(n > 0 && n <= IO_PARTS);
     stream->size = 0;
     stream->n_parts = n;
@@ -159,6 +159,44 @@ send_all(struct io_stream *base, const struct idem_bytes *parts, unsigned n,
         stream->parts[i].iov_len = parts[i].size;
         stream->size += parts[i].size;
     }
+}
+
+/* The socket is full, or the write has failed: take it back. */
+static void
+take_back(nng_aio *aio)
+{
+    nng_aio_abort(aio, NNG_ECANCELED);
+    nng_aio_wait(aio);
+}
+
+static size_t
+send_now(struct io_stream *base, const struct idem_bytes *parts, unsigned n)
+{
+    struct stream *stream = (struct stream *)base;
+    struct direction *out = &stream->out;
+    size_t written = 0;
+
+    load(stream, parts, n);
+    pthread_mutex_lock(&out->lock);
+    if (!out->closed) {
+        nng_aio_set_iov(stream->now, n, stream->parts);
+        nng_stream_send(stream->nng, stream->now);
+        if (nng_aio_count(stream->now) == 0)
+            take_back(stream->now);
+        if (nng_aio_result(stream->now) == 0)
+            written = nng_aio_count(stream->now);
+    }
+    pthread_mutex_unlock(&out->lock);
+    return written;
+}
+
+static bool
+send_all(struct io_stream *base, const struct idem_bytes *parts, unsigned n,
+         io_done_fn *done, void *with)
+{
+    struct stream *stream = (struct stream *)base;
+
+    load(stream, parts, n);
     stream->out.done = done;
     stream->out.with = with;
     return send_rest(stream);
@@ -197,6 +235,8 @@ stream_free(struct io_stream *base)
 
     direction_fini(&stream->in);
     direction_fini(&stream->out);
+    if (stream->now)
+        nng_aio_reap(stream->now);
     nng_stream_free(stream->nng);
     free(stream);
 }
@@ -208,7 +248,12 @@ stream_peer(const struct io_stream *base)
 }
 
 static const struct io_stream_ops stream_ops = {
-    recv_some, send_all, stream_close, stream_free, stream_peer,
+    .recv = recv_some,
+    .send = send_all,
+    .send_now = send_now,
+    .close = stream_close,
+    .free = stream_free,
+    .peer = stream_peer,
 };
 
 static void
@@ -238,7 +283,8 @@ stream_new(nng_stream *nng)
     pthread_mutex_init(&stream->in.lock, NULL);
     pthread_mutex_init(&stream->out.lock, NULL);
     if (nng_aio_alloc(&stream->in.aio, received, stream) != 0 ||
-        nng_aio_alloc(&stream->out.aio, sent, stream) != 0) {
+        nng_aio_alloc(&stream->out.aio, sent, stream) != 0 ||
+        nng_aio_alloc(&stream->now, NULL, NULL) != 0) {
         stream_free(&stream->base);
         return NULL;
     }

@@ -286,7 +286,11 @@ chaos_peer(const struct io_stream *base)
 }
 
 static const struct io_stream_ops stream_ops = {
-    chaos_recv, chaos_send, chaos_close, chaos_free, chaos_peer,
+    .recv = chaos_recv,
+    .send = chaos_send,
+    .close = chaos_close,
+    .free = chaos_free,
+    .peer = chaos_peer,
 };
 
 static struct io_stream *
