@@ -1,6 +1,7 @@
 #include "once.h"
 
 #include "late.h"
+#include "memory.h"
 #include "passage.h"
 #include "shared_answer.h"
 
@@ -10,6 +11,9 @@
 
 #define WAIT_CAP_MS 30000
 #define MAX_REPEATS 5
+#define EPOCH_TTL_MS 5000
+#define MEMORY_BYTES ((size_t)32 << 20)
+#define MEMORY_ENTRIES 65536
 
 /* A call that is parked is woken by its timer and answered there; one that the
  * store works for is answered when that is done. */
@@ -80,6 +84,8 @@ request(struct idem_interceptor *self, struct idem_call *call)
     if (passage_identify(passage, &err) != IDEM_OK)
         return refuse(once, call, &err);
     idem_call_set_state(call, self, passage);
+    if (passage_recall(passage))
+        return IDEM_ANSWER;
     if (!idem_call_keep(call, &holder, passage))
         return IDEM_ANSWER;
     passage_enter(passage);
@@ -120,6 +126,7 @@ once_free(struct idem_interceptor *self)
     flights_fini(&once->flights);
     idem_shield_free(once->shield);
     idem_store_free(once->store);
+    memory_free(once->memory);
     free(once);
 }
 
@@ -133,30 +140,71 @@ static const struct idem_interceptor_ops once_ops = {
     .free = once_free,
 };
 
+static struct memory *
+make_memory(const struct idem_once_options *given)
+{
+    return memory_new(given->memory_bytes ? given->memory_bytes : MEMORY_BYTES,
+                      given->memory_entries ? given->memory_entries
+                                            : MEMORY_ENTRIES);
+}
+
+/* NULL: out of memory; store and shield are still the caller's. */
+static struct once *
+make_once(const struct idem_once_options *given)
+{
+    struct once *once = calloc(1, sizeof(*once));
+
+    if (!once)
+        return NULL;
+    if (!given->no_memory) {
+        once->memory = make_memory(given);
+        if (!once->memory) {
+            free(once);
+            return NULL;
+        }
+    }
+    once->base.ops = &once_ops;
+    once->clock = given->clock ? given->clock : idem_clock_system();
+    once->wait_cap_ns =
+        ms_to_ns(given->wait_cap_ms ? given->wait_cap_ms : WAIT_CAP_MS);
+    once->epoch_ttl_ns =
+        ms_to_ns(given->epoch_ttl_ms ? given->epoch_ttl_ms : EPOCH_TTL_MS);
+    once->heard_ns = INT64_MIN / 2; /* not yet */
+    once->max_repeats = given->max_repeats ? given->max_repeats : MAX_REPEATS;
+    flights_init(&once->flights);
+    errands_init(&once->errands);
+    return once;
+}
+
 enum idem_status
 idem_once_new(struct idem_interceptor **out, struct idem_store *store,
               const struct idem_once_options *options, struct idem_error *err)
 {
     static const struct idem_once_options defaults;
     const struct idem_once_options *given = options ? options : &defaults;
-    struct once *once = calloc(1, sizeof(*once));
+    struct once *once = make_once(given);
 
     if (!once) {
         idem_shield_free(given->shield);
         idem_store_free(store);
         return idem_fail(err, IDEM_RESOURCE_EXHAUSTED, "no memory for once");
     }
-    once->base.ops = &once_ops;
     once->store = store;
     once->shield = given->shield;
-    once->clock = given->clock ? given->clock : idem_clock_system();
-    once->wait_cap_ns =
-        ms_to_ns(given->wait_cap_ms ? given->wait_cap_ms : WAIT_CAP_MS);
-    once->max_repeats = given->max_repeats ? given->max_repeats : MAX_REPEATS;
-    flights_init(&once->flights);
-    errands_init(&once->errands);
     *out = &once->base;
     return IDEM_OK;
+}
+
+static void
+count_memory(const struct once *once, struct idem_once_counts *counts)
+{
+    struct memory_counts memory = {0, 0, 0};
+
+    if (once->memory)
+        memory_counts(once->memory, &memory);
+    counts->memory_entries = memory.entries;
+    counts->memory_bytes = memory.bytes;
+    counts->memory_evicted = memory.evicted;
 }
 
 void
@@ -170,4 +218,5 @@ idem_once_counts(const struct idem_interceptor *interceptor,
                                          memory_order_relaxed);
     ONCE_COUNT_LIST(COPY)
 #undef COPY
+    count_memory(once, counts);
 }

@@ -15,11 +15,14 @@
 #define CONTAINER(type, member, pointer)                                       \
     ((type *)(void *)((char *)(pointer)-offsetof(type, member)))
 
+struct memory;
+
 /* The fields of idem_once_counts, in its order. */
 #define ONCE_COUNT_LIST(X)                                                     \
     X(EXECUTED, executed)                                                      \
     X(REPLAYED, replayed)                                                      \
     X(SHIELDED, shielded)                                                      \
+    X(REMEMBERED, remembered)                                                  \
     X(ATTACHED, attached)                                                      \
     X(REFUSED, refused)                                                        \
     X(BUSY, busy)                                                              \
@@ -42,8 +45,11 @@ struct once {
     struct idem_interceptor base;
     struct idem_store *store;
     struct idem_shield *shield; /* NULL: none */
+    struct memory *memory;      /* NULL: none */
     const struct idem_clock *clock;
-    int64_t wait_cap_ns;
+    int64_t wait_cap_ns, epoch_ttl_ns;
+    _Atomic int64_t heard_ns; /* when the last question was asked that the
+                               * authority has answered */
     unsigned max_repeats;
     struct flights flights;
     struct errands errands;

@@ -135,11 +135,14 @@ passage_judge(struct passage *passage)
             passage->up ? IDEM_EFFECT_ROLLED_BACK : IDEM_EFFECT_REFUSED;
         let_through(passage);
     } else if (ticket->verdict == IDEM_VERDICT_DONE) {
+        passage_remember(passage, &ticket->answer);
         passage_fill(passage, &ticket->answer);
         passage_replay(passage, &ticket->answer);
     } else if (ticket->verdict == IDEM_VERDICT_RUNNING)
         wait_for_other(passage);
     else {
+        if (ticket->verdict == IDEM_VERDICT_ABANDONED)
+            passage_remember_abandoned(passage);
         verdict_refuse(passage);
         passage_leave(passage, NULL);
     }
@@ -148,8 +151,11 @@ passage_judge(struct passage *passage)
 static void
 asked(struct idem_ticket *ticket)
 {
+    struct passage *passage = (struct passage *)ticket;
+
     (void)IDEM_FAULT("once.claim.after");
-    passage_judge((struct passage *)ticket);
+    passage_heard(passage);
+    passage_judge(passage);
 }
 
 void

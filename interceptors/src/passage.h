@@ -24,8 +24,10 @@ struct passage {
     struct idem_shield_look look;
     struct tx_slot slot;
     struct renewal *renewal;
-    struct shared_answer *shared; /* the answer, when another call got it */
+    struct shared_answer *shared; /* the answer, when another call got it or it
+                                   * was in memory */
     int64_t asked_ns;             /* when the claim was sent */
+    int64_t noted_ns;             /* when the epoch was noted */
     int64_t give_up_ns;           /* a duplicate waits until then */
     unsigned naps;
     unsigned repeats; /* executions after the first */
@@ -48,6 +50,10 @@ struct passage *passage_new(struct once *once, struct idem_call *call);
  */
 enum idem_status passage_identify(struct passage *passage,
                                   struct idem_error *err) IDEM_MUST_CHECK;
+
+/* Answer the call with what is in memory of its key; false: nothing that may be
+ * shown, ask on. */
+bool passage_recall(struct passage *passage);
 
 /* From here the call is kept; all of these hand it on, so touch nothing after
  * them. ---------------------------------------------------------------------
@@ -81,8 +87,16 @@ void passage_finish(struct passage *passage);
 
 /* These keep the call. ----------------------------------------------------- */
 
-/* Before the store is asked: whose answer it will be. */
+/* Before a store or Redis is asked: whose answer it will be. */
 void passage_note_epoch(struct passage *passage);
+
+/* The store has answered the question before which the epoch was noted. */
+void passage_heard(struct passage *passage);
+
+/* Keep in memory what the store, or Redis, has said or taken. */
+void passage_remember(struct passage *passage,
+                      const struct idem_answer *answer);
+void passage_remember_abandoned(struct passage *passage);
 
 /* Let Redis know an answer that the store has said or taken. */
 void passage_fill(struct passage *passage, const struct idem_answer *answer);

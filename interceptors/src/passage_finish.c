@@ -82,6 +82,7 @@ note_recorded(struct passage *passage)
         answer->first_at_ms = once->clock->wall_ms(once->clock);
     call->outcome.final = true;
     (void)IDEM_FAULT("once.fill.before");
+    passage_remember(passage, answer);
     if (call->method->ask_redis == IDEM_ASK_REDIS_ALWAYS)
         passage_fill(passage, answer);
     (void)IDEM_FAULT("once.answer.before");
@@ -124,6 +125,7 @@ completed(struct idem_ticket *ticket)
     struct passage *passage = (struct passage *)ticket;
 
     (void)IDEM_FAULT("once.complete.after");
+    passage_heard(passage);
     switch ((int)ticket->verdict) {
     case IDEM_VERDICT_MINE:
         note_recorded(passage);

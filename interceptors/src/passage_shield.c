@@ -1,17 +1,9 @@
 #include "passage.h"
 
+#include "once_epoch.h"
 #include "once_verdict.h"
 
 #include <string.h>
-
-/* Which incarnation of the authority answers now; "" when it cannot say. */
-static void
-read_epoch(const struct once *once, char epoch[IDEM_EPOCH_MAX])
-{
-    epoch[0] = '\0';
-    if (once->store->ops->epoch)
-        once->store->ops->epoch(once->store, epoch);
-}
 
 static enum idem_ask_redis
 policy(const struct passage *passage)
@@ -38,6 +30,7 @@ looked(struct idem_shield_look *look)
 
     if (look->verdict == IDEM_VERDICT_DONE) {
         once_count(passage->once, ONCE_SHIELDED);
+        passage_remember(passage, &look->answer);
         passage_replay(passage, &look->answer);
     } else if (look->verdict == IDEM_VERDICT_REUSED) {
         verdict_reused_elsewhere(passage);
@@ -49,12 +42,13 @@ looked(struct idem_shield_look *look)
 bool
 passage_look(struct passage *passage)
 {
-    char epoch[IDEM_EPOCH_MAX];
+    const struct once *once = passage->once;
 
     if (!wants_look(passage))
         return false;
-    read_epoch(passage->once, epoch);
-    idem_shield_set_epoch(passage->once->shield, epoch);
+    if (once->store->ops->epoch && !once_epoch_shown(once, passage->epoch))
+        return false;
+    idem_shield_set_epoch(once->shield, passage->epoch);
     passage->looked = true;
     passage->look = (struct idem_shield_look){
         .id = &passage->ticket.id,
@@ -62,15 +56,27 @@ passage_look(struct passage *passage)
         .arena = passage->call->arena,
         .done = looked,
     };
-    idem_shield_look(passage->once->shield, &passage->look);
+    idem_shield_look(once->shield, &passage->look);
     return true;
 }
 
 void
 passage_note_epoch(struct passage *passage)
 {
-    if (policy(passage) != IDEM_ASK_REDIS_NEVER)
-        read_epoch(passage->once, passage->epoch);
+    const struct once *once = passage->once;
+
+    passage->noted_ns = once->clock->monotonic_ns(once->clock);
+    (void)once_epoch(once, passage->epoch);
+}
+
+/* UNKNOWN: the connection was lost. */
+void
+passage_heard(struct passage *passage)
+{
+    enum idem_verdict verdict = passage->ticket.verdict;
+
+    if (verdict != IDEM_VERDICT_FAILED && verdict != IDEM_VERDICT_UNKNOWN)
+        once_heard(passage->once, passage->noted_ns);
 }
 
 /* An answer of before a fail-over is not an answer of the authority that is
@@ -82,7 +88,7 @@ passage_fill(struct passage *passage, const struct idem_answer *answer)
 
     if (policy(passage) == IDEM_ASK_REDIS_NEVER)
         return;
-    read_epoch(passage->once, epoch);
+    (void)once_epoch(passage->once, epoch);
     if (strcmp(epoch, passage->epoch) != 0)
         return;
     idem_shield_set_epoch(passage->once->shield, epoch);

@@ -138,6 +138,12 @@ free_store(struct idem_store *base)
     free_parts(store);
 }
 
+static void
+tell_epoch(struct idem_store *base, char *text)
+{
+    snprintf(text, IDEM_EPOCH_MAX, "%s", store_of(base)->epoch);
+}
+
 static const struct idem_store_ops ops = {
     .name = "sqlite",
     .claim = claim,
@@ -149,6 +155,7 @@ static const struct idem_store_ops ops = {
     .look = look,
     .abandon = abandon,
     .settle = settle,
+    .epoch = tell_epoch,
     .begin_read = sqlite_begin_read,
     .end_read = sqlite_end_read,
     .maintain = maintain,
@@ -163,6 +170,18 @@ name_savepoint(struct sqlite_store *store)
     store->clock->random(store->clock, nonce, sizeof nonce);
     snprintf(store->savepoint, sizeof store->savepoint,
              "idem_h_%016" PRIx64 "%016" PRIx64, nonce[0], nonce[1]);
+}
+
+/* Whether a backup was put in the file's place since is known to nobody, so
+ * that an epoch ends with its process. */
+static void
+name_epoch(struct sqlite_store *store)
+{
+    uint64_t nonce[2];
+
+    store->clock->random(store->clock, nonce, sizeof nonce);
+    snprintf(store->epoch, sizeof store->epoch, "%016" PRIx64 "%016" PRIx64,
+             nonce[0], nonce[1]);
 }
 
 static void
@@ -249,6 +268,7 @@ idem_sqlite_open(struct idem_store **out,
     store = make(options);
     if (!store)
         return idem_fail(err, IDEM_RESOURCE_EXHAUSTED, "out of memory");
+    name_epoch(store);
     name_savepoint(store);
     status = open_file(store, options->schema, err);
     if (status == IDEM_OK)

@@ -77,6 +77,7 @@ struct sqlite_store {
     unsigned days_ahead;
     int64_t maintain_every_ms; /* -1: never by itself */
     char savepoint[64]; /* "idem_h_…", not to be guessed by a handler */
+    char epoch[33];     /* of this opening of the file */
 
     struct sqlite_db db; /* the writer's */
     struct sqlite_tx tx; /* the one that is open */

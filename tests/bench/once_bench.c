@@ -224,6 +224,10 @@ measure_replays(const struct plan *plan)
                                 plan->stage.shielded_channel,
                                 call_popular_again),
                 0.3);
+    report_goal("once.replay.memory",
+                compare_replays(plan, "replay.memory.64", plan->stage.channel,
+                                call_popular_again),
+                0.8);
 }
 
 int

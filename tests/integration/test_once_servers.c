@@ -28,6 +28,25 @@ call_always(struct stage *stage, const char *key)
     return stage_call(stage, effects_add_always, key, &request);
 }
 
+static struct called
+call_on_other(struct stage *stage, const char *key, int64_t amount)
+{
+    effects_add_request request = request_of(amount);
+
+    return stage_join(stage_start(stage, 1, effects_add_always, key, &request));
+}
+
+/* The other server has nothing of the key in its memory, and asks Redis once it
+ * has heard of the authority. */
+static void
+let_other_hear(struct stage *stage, const char *key)
+{
+    struct called called = call_on_other(stage, key, 7);
+
+    assert_int_equal(called.status, IDEM_OK);
+    called_free(&called);
+}
+
 /* Entries are written behind the answer's back. */
 static bool
 redis_has_entries(void *with)
@@ -133,13 +152,14 @@ redis_answers_a_repeat(void **state)
     struct stage *stage = *state;
     struct called first, again;
 
+    let_other_hear(stage, "servers-4-heard");
     empty_redis();
     first = call_always(stage, "servers-4");
     assert_int_equal(first.outcome.effect, IDEM_EFFECT_COMMITTED);
     assert_true(child_wait_until(redis_has_entries, NULL, 10000));
-    again = call_always(stage, "servers-4");
+    again = call_on_other(stage, "servers-4", 7);
     assert_replay_of(&again, &first);
-    assert_int_equal(stage_counts(stage, 0).shielded, 1);
+    assert_int_equal(stage_counts(stage, 1).shielded, 1);
     called_free(&first);
     called_free(&again);
 }
@@ -149,16 +169,16 @@ static void
 redis_refuses_another_request(void **state)
 {
     struct stage *stage = *state;
-    effects_add_request request = request_of(8);
     struct called first, other;
 
+    let_other_hear(stage, "servers-5-heard");
     empty_redis();
     first = call_always(stage, "servers-5");
     assert_true(child_wait_until(redis_has_entries, NULL, 10000));
-    other = stage_call(stage, effects_add_always, "servers-5", &request);
+    other = call_on_other(stage, "servers-5", 8);
     assert_int_equal(other.status, IDEM_INVALID_ARGUMENT);
     assert_string_equal(other.outcome.reason, IDEM_KEY_REUSED);
-    assert_int_equal(stage_effects(stage), 1);
+    assert_int_equal(stage_effects(stage), 2);
     called_free(&first);
 }
 
@@ -169,12 +189,13 @@ a_flushed_redis_changes_nothing(void **state)
     struct stage *stage = *state;
     struct called first, again;
 
+    let_other_hear(stage, "servers-6-heard");
     first = call_always(stage, "servers-6");
     assert_true(child_wait_until(redis_has_entries, NULL, 10000));
     empty_redis();
-    again = call_always(stage, "servers-6");
+    again = call_on_other(stage, "servers-6", 7);
     assert_replay_of(&again, &first);
-    assert_int_equal(stage_counts(stage, 0).shielded, 0);
+    assert_int_equal(stage_counts(stage, 1).shielded, 0);
     assert_true(child_wait_until(redis_has_entries, NULL, 10000));
     called_free(&first);
     called_free(&again);
@@ -184,7 +205,7 @@ static void
 call_twice_and_compare(struct stage *stage, const char *key)
 {
     struct called first = call_always(stage, key);
-    struct called again = call_always(stage, key);
+    struct called again = call_on_other(stage, key, 7);
 
     assert_int_equal(first.outcome.effect, IDEM_EFFECT_COMMITTED);
     assert_replay_of(&again, &first);
@@ -198,11 +219,12 @@ a_redis_that_is_gone_changes_nothing(void **state)
 {
     struct stage *stage = *state;
 
+    let_other_hear(stage, "servers-7-heard");
     redis_kill(stage_redis());
     call_twice_and_compare(stage, "servers-7");
     redis_restart(stage_redis());
     call_twice_and_compare(stage, "servers-8");
-    assert_int_equal(stage_effects(stage), 2);
+    assert_int_equal(stage_effects(stage), 3);
 }
 
 /* Fault 34. */
@@ -211,10 +233,11 @@ a_redis_that_never_answers_changes_nothing(void **state)
 {
     struct stage *stage = *state;
 
+    let_other_hear(stage, "servers-9-heard");
     redis_freeze(stage_redis());
     call_twice_and_compare(stage, "servers-9");
     redis_thaw(stage_redis());
-    assert_int_equal(stage_effects(stage), 1);
+    assert_int_equal(stage_effects(stage), 2);
 }
 
 /* Fault 35: what Redis knew before is still true, or does not verify. */
@@ -225,6 +248,7 @@ a_redis_of_yesterday_changes_nothing(void **state)
     struct called first, again, later;
     char reply[64];
 
+    let_other_hear(stage, "servers-10-heard");
     empty_redis();
     first = call_always(stage, "servers-10");
     assert_true(child_wait_until(redis_has_entries, NULL, 10000));
@@ -232,10 +256,10 @@ a_redis_of_yesterday_changes_nothing(void **state)
     later = call_always(stage, "servers-11");
     redis_kill(stage_redis());
     redis_restart(stage_redis());
-    again = call_always(stage, "servers-10");
+    again = call_on_other(stage, "servers-10", 7);
     assert_replay_of(&again, &first);
     called_free(&again);
-    again = call_always(stage, "servers-11");
+    again = call_on_other(stage, "servers-11", 7);
     assert_replay_of(&again, &later);
     called_free(&again);
     called_free(&first);

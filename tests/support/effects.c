@@ -243,6 +243,7 @@ const struct effects_handlers effects_handlers = {
     .add = add,
     .add_or_busy = add,
     .add_always = add,
+    .add_never = add,
     .add_order = add,
     .add_loose = add,
     .add_small = add,

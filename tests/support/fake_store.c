@@ -2,6 +2,7 @@
 
 #include "support.h"
 
+#include <stdio.h>
 #include <time.h>
 
 #define PATIENCE_S 10
@@ -67,6 +68,16 @@ look(struct idem_store *store, struct idem_ticket *ticket)
 }
 
 static void
+tell_epoch(struct idem_store *store, char *text)
+{
+    struct fake_store *fake = (struct fake_store *)store;
+
+    pthread_mutex_lock(&fake->lock);
+    snprintf(text, IDEM_EPOCH_MAX, "%s", fake->epoch);
+    pthread_mutex_unlock(&fake->lock);
+}
+
+static void
 fake_free(struct idem_store *store)
 {
     struct fake_store *fake = (struct fake_store *)store;
@@ -87,13 +98,14 @@ static const struct idem_store_ops fake_ops = {
     .renew = renew,
     .mark = mark,
     .look = look,
+    .epoch = tell_epoch,
     .free = fake_free,
 };
 
 void
 fake_store_init(struct fake_store *fake)
 {
-    *fake = (struct fake_store){.store = {&fake_ops}};
+    *fake = (struct fake_store){.store = {&fake_ops}, .epoch = ""};
     pthread_mutex_init(&fake->lock, NULL);
     pthread_cond_init(&fake->changed, NULL);
     fake->last = &fake->first;
@@ -155,6 +167,14 @@ fake_store_fail(struct fake_store *fake, enum fake_op op,
 
     (void)idem_fail(&ticket->error, status, "the store is away");
     fake_store_say(ticket, IDEM_VERDICT_FAILED);
+}
+
+void
+fake_store_set_epoch(struct fake_store *fake, const char *epoch)
+{
+    pthread_mutex_lock(&fake->lock);
+    fake->epoch = epoch;
+    pthread_mutex_unlock(&fake->lock);
 }
 
 bool

@@ -25,6 +25,7 @@ struct fake_store {
     struct idem_ticket *first, **last;
     unsigned asked[FAKE_OPS]; /* how often */
     bool freed;               /* by its owner; the memory is the test's */
+    const char *epoch;        /* "" at first */
 };
 
 void fake_store_init(struct fake_store *fake);
@@ -44,6 +45,9 @@ void fake_store_next(struct fake_store *fake, enum fake_op op,
 /* As above, FAILED with this status. */
 void fake_store_fail(struct fake_store *fake, enum fake_op op,
                      enum idem_status status);
+
+/* From here the store answers in this epoch; a literal. */
+void fake_store_set_epoch(struct fake_store *fake, const char *epoch);
 
 /* No operation waits. */
 bool fake_store_quiet(struct fake_store *fake);

@@ -44,21 +44,31 @@ struct idem_shield;
 struct idem_once_options {
     int64_t wait_cap_ms;  /* a duplicate waits at most; 0: 30,000 */
     unsigned max_repeats; /* of a handler after CONFLICT or UNKNOWN; 0: 5 */
-    struct idem_shield *shield;     /* NULL: no Redis. The once owns it */
+    struct idem_shield *shield; /* NULL: no Redis. The once owns it */
+    bool no_memory;             /* keep no answers in this process */
+    size_t memory_bytes;        /* of the answers that are kept; 0: 32 MiB */
+    unsigned memory_entries;    /* … and how many at most; 0: 65,536 */
+    int64_t epoch_ttl_ms; /* memory and Redis are asked for so long after the
+                           * authority last answered; 0: 5,000 */
     const struct idem_clock *clock; /* NULL: the system's */
 };
 
 struct idem_once_counts {
-    uint64_t executed; /* handlers let through */
-    uint64_t replayed; /* answered from a record, by memory, Redis or store */
-    uint64_t shielded; /* of these: by Redis */
-    uint64_t attached; /* waited for a call of this process */
-    uint64_t refused;  /* key missing, malformed, reused, expired, abandoned */
-    uint64_t busy;     /* ABORTED: still running elsewhere */
+    uint64_t executed;   /* handlers let through */
+    uint64_t replayed;   /* answered from a record, by memory, Redis or store */
+    uint64_t shielded;   /* of these: by Redis */
+    uint64_t remembered; /* answers and refusals out of this process's memory */
+    uint64_t attached;   /* waited for a call of this process */
+    uint64_t refused; /* key missing, malformed, reused, expired, abandoned */
+    uint64_t busy;    /* ABORTED: still running elsewhere */
     uint64_t in_doubt;
     uint64_t fenced; /* results thrown away: the lease was lost */
     uint64_t store_failed;
     uint64_t claims; /* operations asked of the store */
+
+    /* This process's memory, now; evicted: since the start, for want of room.
+     */
+    uint64_t memory_entries, memory_bytes, memory_evicted;
 };
 
 IDEM_BEGIN_DECLS

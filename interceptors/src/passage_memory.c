@@ -1,0 +1,134 @@
+#include "passage.h"
+
+#include "memory.h"
+#include "once_answer.h"
+#include "once_epoch.h"
+#include "once_verdict.h"
+
+#include <idem/reason.h>
+
+#include <string.h>
+
+#define DAY_MS INT64_C(86400000)
+
+static bool
+is_wanted(const struct passage *passage)
+{
+    enum idem_ask_redis policy = passage->call->method->ask_redis;
+
+    return passage->once->memory && policy != IDEM_ASK_REDIS_NEVER;
+}
+
+/* As Redis: on repeats, or always. What it saves is the same. */
+static bool
+is_asked(const struct passage *passage)
+{
+    const struct idem_call *call = passage->call;
+
+    return is_wanted(passage) &&
+           (call->attempt > 1 ||
+            call->method->ask_redis == IDEM_ASK_REDIS_ALWAYS);
+}
+
+/* What is known says how the call ends. */
+static void
+take_fact(struct passage *passage, enum idem_verdict verdict,
+          const struct memory_fact *fact)
+{
+    struct idem_ticket *ticket = &passage->ticket;
+
+    ticket->verdict = verdict;
+    passage->shared = fact->answer;
+    once_count(passage->once, ONCE_REMEMBERED);
+    if (verdict == IDEM_VERDICT_DONE) {
+        answer_replay(passage->call, &fact->answer->answer);
+        once_count(passage->once, ONCE_REPLAYED);
+        return;
+    }
+    if (verdict == IDEM_VERDICT_REUSED) {
+        ticket->recorded = fact->fingerprint;
+        ticket->first_at_ms = fact->answer->answer.first_at_ms;
+    }
+    verdict_refuse(passage);
+}
+
+bool
+passage_recall(struct passage *passage)
+{
+    const struct once *once = passage->once;
+    char epoch[IDEM_EPOCH_MAX];
+    struct memory_question question = {
+        .digest = passage->ticket.id.digest,
+        .epoch = epoch,
+        .fingerprint = &passage->ticket.fingerprint,
+    };
+    struct memory_fact fact;
+    enum idem_verdict verdict;
+
+    if (!is_asked(passage) || !once_epoch_shown(once, epoch))
+        return false;
+    question.wall_ms = once->clock->wall_ms(once->clock);
+    verdict = memory_recall(once->memory, &question, &fact);
+    if (verdict == IDEM_VERDICT_ABSENT)
+        return false;
+    take_fact(passage, verdict, &fact);
+    return true;
+}
+
+/* Until when the key means something. */
+static int64_t
+end_of_window_ms(const struct passage *passage)
+{
+    const struct idem_key *key = &passage->ticket.id.key;
+    const struct idem_clock *clock = passage->once->clock;
+    int64_t window_ms = passage->ticket.window_ms;
+
+    if (key->minted)
+        return key->minted_ms + key->window_ms;
+    return clock->wall_ms(clock) + (window_ms ? window_ms : DAY_MS);
+}
+
+/* A reply that was not kept may be made anew: not by us. */
+static bool
+was_dropped(const struct idem_answer *answer)
+{
+    return idem_bytes_equal(answer->reason, idem_bytes_of(IDEM_ANSWER_DROPPED));
+}
+
+/* The authority said or took this, in the epoch that was noted before it was
+ * asked and is still the one. */
+static void
+keep(struct passage *passage, struct memory_fact *fact)
+{
+    const struct idem_ticket *ticket = &passage->ticket;
+
+    if (!is_wanted(passage) || !once_epoch(passage->once, fact->epoch) ||
+        strcmp(fact->epoch, passage->epoch) != 0)
+        return;
+    memcpy(fact->digest, ticket->id.digest, sizeof(fact->digest));
+    fact->fingerprint = ticket->fingerprint;
+    fact->until_ms = end_of_window_ms(passage);
+    memory_keep(passage->once->memory, fact);
+}
+
+void
+passage_remember(struct passage *passage, const struct idem_answer *answer)
+{
+    struct memory_fact fact = {.verdict = IDEM_VERDICT_DONE};
+
+    if (!is_wanted(passage) || was_dropped(answer))
+        return;
+    fact.answer = shared_answer_new(answer);
+    if (!fact.answer)
+        return; /* it is only a shorter way */
+    keep(passage, &fact);
+    shared_answer_unref(fact.answer);
+}
+
+void
+passage_remember_abandoned(struct passage *passage)
+{
+    struct memory_fact fact = {.verdict = IDEM_VERDICT_ABANDONED};
+
+    keep(passage, &fact);
+}
