@@ -6,37 +6,32 @@
 /* The bottom of the server's chain: the author's handler, on a worker or, when
  * it never blocks, on the thread that read the request. */
 
-static _Thread_local bool on_worker;
-
-/* What this worker has put in a queue and not flushed: the replies of a run of
- * jobs leave in one write. */
-static _Thread_local struct connection *unflushed;
-
 void
-endpoint_idle(void *unused)
+endpoint_let_go(void *kept)
 {
-    struct connection *connection = unflushed;
+    struct connection *connection = kept;
 
-    (void)unused;
-    if (!connection)
-        return;
-    unflushed = NULL;
     connection_flush(connection);
     connection_unref(connection);
 }
 
+/* A worker keeps the connection that it has put frames in and not flushed. Who
+ * lets go of it meanwhile flushes what is there by then. */
 void
 endpoint_flush(struct connection *connection)
 {
-    if (!on_worker) {
+    struct connection *before;
+
+    if (!workers_here()) {
         connection_flush(connection);
         return;
     }
-    if (unflushed == connection)
+    if (workers_kept() == connection)
         return;
-    endpoint_idle(NULL);
     connection_ref(connection);
-    unflushed = connection;
+    before = workers_keep(connection);
+    if (before)
+        endpoint_let_go(before);
 }
 
 /* The handler said OK: its reply is what the wire carries. One that cannot be
@@ -125,17 +120,15 @@ run_job(struct job *job)
 {
     struct server_call *call = call_of_job(job);
 
-    on_worker = true;
     /* A handler with an effect may take long: no reply of a job before waits
      * for it. */
     if (call->call.base.method->mode != IDEM_MODE_NONE)
-        endpoint_idle(NULL);
+        workers_let_go();
     if (idem_call_interrupted(&call->call.base))
         refuse_late(call);
     else
         run_handler(call);
     idem_call_resume(&call->call.base, IDEM_ANSWER);
-    on_worker = false;
 }
 
 static bool

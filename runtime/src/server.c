@@ -91,7 +91,7 @@ init(struct idem_server *server, const struct idem_server_options *options,
     if (!server->timers || !server->workers)
         return idem_fail(err, IDEM_RESOURCE_EXHAUSTED,
                          "out of memory or threads");
-    workers_set_idle(server->workers, endpoint_idle, NULL);
+    workers_set_let_go(server->workers, endpoint_let_go);
     return add_validate(server, err);
 }
 

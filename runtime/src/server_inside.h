@@ -120,7 +120,9 @@ void server_call_open(struct peer *peer, const struct frame *frame,
 
 /* --- endpoint.c --- */
 enum idem_step endpoint_send(struct call *call);
-void endpoint_idle(void *unused);
+
+/* For workers_set_let_go: the connection that a worker keeps. */
+void endpoint_let_go(void *connection);
 
 /* Jobs of this peer's calls that are sent down on this thread are gathered,
  * from here until NULL, for endpoint_push_gathered: one push, one wake. */

@@ -1,51 +1,55 @@
 #include "worker.h"
 
+#include "look_out.h"
+
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 
 #include <idem/clock.h>
 
-/* A job that waited longer gets a further worker … */
+/* A job that waited longer gets a further worker, and what a worker keeps is
+ * let go … */
 #define PATIENCE_NS 100000
-/* … but not while jobs take less than this: it would only be in the way. */
+/* … but no worker is woken while jobs take less than this: it would only be in
+ * the way. */
 #define SHORT_NS 20000
-#define LOOK_NS 1000000 /* how often the look-out looks */
-#define LOOKS_IDLE 16   /* after so many looks at no work it sleeps */
 
-/* Each sleeps on a condition of its own, so that a wake wakes the one meant.
- *
- * One of those that sleep is the look-out: while there is work it looks every
- * millisecond whether a job is stuck behind handlers that block, so neither a
- * push nor a pop has to wake anybody for that case. It goes to work itself only
- * when nobody else sleeps. */
+/* Each sleeps on a condition of its own, so that a wake wakes the one meant. */
 struct worker {
     struct workers *pool;
     struct worker *next; /* of those that sleep in line */
     pthread_t thread;
     pthread_cond_t wake;
     bool woken;
-    bool dirty;       /* jobs ran since the last idle; its own thread's */
-    int64_t clean_ns; /* when idle ran, or the first job after it began */
+    int64_t since_ns;     /* its job began; the pool's lock */
+    int64_t clean_ns;     /* it kept nothing; its own thread's */
+    _Atomic(void *) kept; /* taken by itself or the look-out */
 };
 
+/* While there is work the look-out sees whether a job, or what a worker keeps,
+ * is stuck behind handlers that block, so neither a push nor a pop has to wake
+ * anybody for that case. */
 struct workers {
-    void (*idle)(void *with);
-    void *with;
+    void (*let_go)(void *kept);
 
     pthread_mutex_t lock; /* guards all below and each job's fields */
     struct job *first, **last;
     unsigned queued, max_queued;
-    unsigned awake;          /* workers that run or look for jobs */
-    unsigned pops;           /* ever; wraps */
-    int64_t moved_ns;        /* a worker last took a job, or was woken */
-    struct worker *line;     /* asleep; last in, first out: warm caches */
-    struct worker *look_out; /* NULL: nobody sleeps */
-    bool look_out_rests;     /* it sleeps until there is work */
+    unsigned awake;      /* workers that run or look for jobs */
+    unsigned pops;       /* ever; wraps */
+    int64_t moved_ns;    /* a worker last took a job, or was woken */
+    struct worker *line; /* asleep; last in, first out: warm caches */
     bool stopping;
+
+    struct look_out look_out;
+    unsigned pops_seen; /* by the look-out */
 
     unsigned count;
     struct worker worker[];
 };
+
+static _Thread_local struct worker *here; /* this thread's; NULL: it is none */
 
 static int64_t
 now(void)
@@ -94,14 +98,53 @@ is_stuck(const struct workers *pool, int64_t now_ns)
            now_ns - pool->moved_ns > PATIENCE_NS;
 }
 
-/* --- Sleeping and waking --- */
+/* --- What is kept back --- */
 
 static void
-wake(struct worker *worker)
+hand_over(struct worker *worker)
 {
-    worker->woken = true;
-    pthread_cond_signal(&worker->wake);
+    void *kept = atomic_exchange(&worker->kept, NULL);
+
+    if (kept)
+        worker->pool->let_go(kept);
 }
+
+/* With the lock. A worker that keeps something and is long at its job. */
+static struct worker *
+find_long_job(struct workers *pool, int64_t now_ns)
+{
+    for (unsigned i = 0; i < pool->count; i++)
+        if (now_ns - pool->worker[i].since_ns > PATIENCE_NS &&
+            atomic_load(&pool->worker[i].kept))
+            return &pool->worker[i];
+    return NULL;
+}
+
+bool
+workers_here(void)
+{
+    return here != NULL;
+}
+
+void *
+workers_kept(void)
+{
+    return atomic_load(&here->kept);
+}
+
+void *
+workers_keep(void *kept)
+{
+    return atomic_exchange(&here->kept, kept);
+}
+
+void
+workers_let_go(void)
+{
+    hand_over(here);
+}
+
+/* --- Sleeping and waking --- */
 
 /* One more for the queue, if one sleeps. */
 static void
@@ -109,53 +152,13 @@ wake_one(struct workers *pool, int64_t now_ns)
 {
     struct worker *worker = pool->line;
 
-    if (worker)
-        pool->line = worker->next;
-    else if (pool->look_out && !pool->look_out->woken)
-        worker = pool->look_out;
     if (!worker)
         return;
+    pool->line = worker->next;
     pool->awake++;
     pool->moved_ns = now_ns;
-    wake(worker);
-}
-
-static void
-wake_look_out(struct workers *pool)
-{
-    pool->look_out_rests = false;
-    pthread_cond_signal(&pool->look_out->wake);
-}
-
-static void
-look_out(struct workers *pool, struct worker *self)
-{
-    const struct idem_clock *clock = idem_clock_system();
-    unsigned idle = 0, pops = pool->pops;
-    int64_t now_ns;
-
-    pool->look_out = self;
-    while (!self->woken) {
-        pool->look_out_rests = idle >= LOOKS_IDLE;
-        clock->wait_until(clock, &self->wake, &pool->lock,
-                          pool->look_out_rests ? INT64_MAX : now() + LOOK_NS);
-        now_ns = now();
-        if (is_stuck(pool, now_ns))
-            wake_one(pool, now_ns);
-        idle = pops == pool->pops && !pool->first ? idle + 1 : 0;
-        pops = pool->pops;
-    }
-    pool->look_out = NULL;
-    pool->look_out_rests = false;
-}
-
-static void
-sleep_in_line(struct workers *pool, struct worker *self)
-{
-    self->next = pool->line;
-    pool->line = self;
-    while (!self->woken)
-        pthread_cond_wait(&self->wake, &pool->lock);
+    worker->woken = true;
+    pthread_cond_signal(&worker->wake);
 }
 
 static void
@@ -163,22 +166,34 @@ rest(struct workers *pool, struct worker *self)
 {
     self->woken = false;
     pool->awake--;
-    if (pool->look_out)
-        sleep_in_line(pool, self);
-    else
-        look_out(pool, self);
+    self->next = pool->line;
+    pool->line = self;
+    while (!self->woken)
+        pthread_cond_wait(&self->wake, &pool->lock);
+}
+
+/* --- Looking out --- */
+
+static bool
+look(void *with)
+{
+    struct workers *pool = with;
+    int64_t now_ns = now();
+    bool work = pool->first || pool->pops != pool->pops_seen;
+    struct worker *worker;
+
+    pool->pops_seen = pool->pops;
+    if (is_stuck(pool, now_ns))
+        wake_one(pool, now_ns);
+    while ((worker = find_long_job(pool, now_ns)) != NULL) {
+        pthread_mutex_unlock(&pool->lock);
+        hand_over(worker);
+        pthread_mutex_lock(&pool->lock);
+    }
+    return work;
 }
 
 /* --- Working --- */
-
-static void
-clean(struct worker *self, int64_t now_ns)
-{
-    self->dirty = false;
-    self->clean_ns = now_ns;
-    if (self->pool->idle)
-        self->pool->idle(self->pool->with);
-}
 
 /* With the lock. NULL: the pool ends. */
 static struct job *
@@ -186,9 +201,9 @@ next_job(struct workers *pool, struct worker *self, int64_t *before_ns)
 {
     while (!pool->first) {
         *before_ns = INT64_MAX;
-        if (self->dirty) {
+        if (atomic_load(&self->kept)) {
             pthread_mutex_unlock(&pool->lock);
-            clean(self, now());
+            hand_over(self);
             pthread_mutex_lock(&pool->lock);
         } else if (pool->stopping) {
             return NULL;
@@ -204,6 +219,19 @@ next_job(struct workers *pool, struct worker *self, int64_t *before_ns)
     return job;
 }
 
+/* Between two jobs. */
+static void
+hand_over_in_time(struct worker *self, int64_t now_ns)
+{
+    bool keeps = atomic_load(&self->kept) != NULL;
+
+    if (keeps && now_ns - self->clean_ns <= PATIENCE_NS)
+        return;
+    self->clean_ns = now_ns;
+    if (keeps)
+        hand_over(self);
+}
+
 static void *
 work(void *arg)
 {
@@ -212,6 +240,7 @@ work(void *arg)
     int64_t now_ns, before_ns = INT64_MAX; /* when the job before began */
     struct job *job;
 
+    here = self;
     pthread_mutex_lock(&pool->lock);
     while ((job = next_job(pool, self, &before_ns)) != NULL) {
         now_ns = now();
@@ -219,12 +248,9 @@ work(void *arg)
             wake_one(pool, now_ns);
         pool->moved_ns = now_ns;
         before_ns = now_ns;
+        self->since_ns = now_ns;
         pthread_mutex_unlock(&pool->lock);
-        if (!self->dirty)
-            self->clean_ns = now_ns;
-        else if (now_ns - self->clean_ns > PATIENCE_NS)
-            clean(self, now_ns);
-        self->dirty = true;
+        hand_over_in_time(self, now_ns);
         job->run(job);
         pthread_mutex_lock(&pool->lock);
     }
@@ -245,6 +271,34 @@ start(struct workers *pool, struct worker *worker)
 
 /* --- From outside --- */
 
+/* Those that were started. */
+static void
+end_workers(struct workers *pool)
+{
+    pthread_mutex_lock(&pool->lock);
+    pool->stopping = true;
+    while (pool->line)
+        wake_one(pool, 0);
+    pthread_mutex_unlock(&pool->lock);
+    for (unsigned i = 0; i < pool->count; i++) {
+        pthread_join(pool->worker[i].thread, NULL);
+        pthread_cond_destroy(&pool->worker[i].wake);
+    }
+}
+
+/* The look-out comes last, when there is somebody to look at. */
+static bool
+start_all(struct workers *pool, unsigned threads)
+{
+    while (pool->count < threads && start(pool, &pool->worker[pool->count]))
+        pool->count++;
+    if (pool->count == threads &&
+        look_out_start(&pool->look_out, &pool->lock, look, pool))
+        return true;
+    end_workers(pool);
+    return false;
+}
+
 struct workers *
 workers_new(unsigned threads, unsigned max_queued)
 {
@@ -257,21 +311,17 @@ workers_new(unsigned threads, unsigned max_queued)
     pool->max_queued = max_queued;
     pool->awake = threads;
     pthread_mutex_init(&pool->lock, NULL);
-    while (pool->count < threads)
-        if (start(pool, &pool->worker[pool->count])) {
-            pool->count++;
-        } else {
-            workers_free(pool);
-            return NULL;
-        }
-    return pool;
+    if (start_all(pool, threads))
+        return pool;
+    pthread_mutex_destroy(&pool->lock);
+    free(pool);
+    return NULL;
 }
 
 void
-workers_set_idle(struct workers *pool, void (*idle)(void *with), void *with)
+workers_set_let_go(struct workers *pool, void (*let_go)(void *kept))
 {
-    pool->idle = idle;
-    pool->with = with;
+    pool->let_go = let_go;
 }
 
 struct job *
@@ -289,8 +339,7 @@ workers_push_all(struct workers *pool, struct job *first)
     }
     if (pool->first && (pool->awake == 0 || is_stuck(pool, now_ns)))
         wake_one(pool, now_ns);
-    if (pool->look_out_rests)
-        wake_look_out(pool);
+    look_out_wake(&pool->look_out);
     pthread_mutex_unlock(&pool->lock);
     return first;
 }
@@ -320,7 +369,7 @@ workers_rest(struct workers *pool)
 {
     pthread_mutex_lock(&pool->lock);
 
-    bool rests = pool->awake == 0 && pool->look_out_rests;
+    bool rests = pool->awake == 0 && pool->look_out.rests;
 
     pthread_mutex_unlock(&pool->lock);
     return rests;
@@ -331,15 +380,8 @@ workers_free(struct workers *pool)
 {
     if (!pool)
         return;
-    pthread_mutex_lock(&pool->lock);
-    pool->stopping = true;
-    while (pool->line || (pool->look_out && !pool->look_out->woken))
-        wake_one(pool, 0);
-    pthread_mutex_unlock(&pool->lock);
-    for (unsigned i = 0; i < pool->count; i++) {
-        pthread_join(pool->worker[i].thread, NULL);
-        pthread_cond_destroy(&pool->worker[i].wake);
-    }
+    end_workers(pool);
+    look_out_end(&pool->look_out);
     pthread_mutex_destroy(&pool->lock);
     free(pool);
 }

@@ -31,13 +31,24 @@ struct job *workers_push_all(struct workers *workers, struct job *first)
 /* Take a job out that no worker has begun. False: too late. */
 bool workers_withdraw(struct workers *workers, struct job *job);
 
-/* What a worker does after a job when the queue is empty, and between jobs
- * whenever 100 us have passed since it did so last: replies of a run of jobs
- * leave in one write. A job that may block for long does the same first, else
- * what ran just before waits for it. Called without a lock, on the worker. Set
- * before the first push. */
-void workers_set_idle(struct workers *workers, void (*idle)(void *with),
-                      void *with);
+/* What a worker keeps back during a run of jobs, to be let go together: replies
+ * that leave in one write. It is handed to let_go, without a lock: on the
+ * worker when the queue is empty, and between two jobs whenever 100 us have
+ * passed; when a job takes longer meanwhile, on the look-out, a millisecond
+ * later at most. Set before the first push. */
+void workers_set_let_go(struct workers *workers, void (*let_go)(void *kept));
+
+/* The rest of these on a worker's thread only. */
+bool workers_here(void);
+
+/* What it keeps; NULL: nothing. It may be let go elsewhere at any moment. */
+void *workers_kept(void);
+
+/* Keep this from here; returns what was kept, which is the caller's now. */
+void *workers_keep(void *kept) IDEM_MUST_CHECK;
+
+/* Now: the job may block for long. */
+void workers_let_go(void);
 
 /* Nobody runs and nobody looks out: only a push wakes. For tests. */
 bool workers_rest(struct workers *workers);

@@ -72,7 +72,7 @@ block(struct idem_context *context, const echo_echo_request *request,
     pthread_mutex_lock(&world->lock);
     world->inside++;
     pthread_cond_broadcast(&world->change);
-    while (!world->gate) {
+    while (!world->gate && world->passes == 0) {
         struct timespec soon;
 
         if (idem_context_cancelled(context) && !counted) {
@@ -83,6 +83,8 @@ block(struct idem_context *context, const echo_echo_request *request,
         in_ms(&soon, 5);
         pthread_cond_timedwait(&world->change, &world->lock, &soon);
     }
+    if (!world->gate)
+        world->passes--;
     world->inside--;
     pthread_cond_broadcast(&world->change);
     pthread_mutex_unlock(&world->lock);
@@ -204,6 +206,15 @@ echo_world_close(struct echo_world *world)
     pthread_cond_destroy(&world->change);
     pthread_mutex_destroy(&world->lock);
     tempdir_close(&world->dir);
+}
+
+void
+echo_world_let_one_out(struct echo_world *world)
+{
+    pthread_mutex_lock(&world->lock);
+    world->passes++;
+    pthread_cond_broadcast(&world->change);
+    pthread_mutex_unlock(&world->lock);
 }
 
 void

@@ -38,6 +38,7 @@ struct echo_world {
     pthread_mutex_t lock;  /* guards the rest */
     pthread_cond_t change; /* signalled for each */
     bool gate;             /* open: Block returns */
+    unsigned passes;       /* so many Blocks return all the same */
     unsigned inside;       /* Blocks that wait at the gate */
     unsigned started;      /* calls of echo_world_start that … */
     unsigned ended;        /* … are told */
@@ -52,6 +53,7 @@ struct idem_server *echo_world_server(struct echo_world *world);
 struct idem_channel *echo_world_channel(struct echo_world *world);
 
 void echo_world_open_gate(struct echo_world *world);
+void echo_world_let_one_out(struct echo_world *world);
 
 /* Wait until so many Blocks are at the gate. Fails after 10 s. */
 void echo_world_await_inside(struct echo_world *world, unsigned inside);

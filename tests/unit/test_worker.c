@@ -12,7 +12,7 @@ struct world {
     pthread_mutex_t lock;
     pthread_cond_t changed;
     bool open;
-    unsigned begun, done, idle;
+    unsigned begun, done, let_go;
     unsigned order[64];
 };
 
@@ -20,7 +20,7 @@ struct task {
     struct job job;
     struct world *world;
     unsigned number;
-    bool blocks;
+    bool blocks, keeps;
 };
 
 static void
@@ -36,18 +36,23 @@ run(struct job *job)
     pthread_cond_broadcast(&w->changed);
     while (task->blocks && !w->open)
         pthread_cond_wait(&w->changed, &w->lock);
+    if (task->keeps) {
+        void *before = workers_keep(w);
+
+        IDEM_ASSERT(!before || before == w);
+    }
     w->done++;
     pthread_cond_broadcast(&w->changed);
     pthread_mutex_unlock(&w->lock);
 }
 
 static void
-count_idle(void *with)
+let_go(void *kept)
 {
-    struct world *w = with;
+    struct world *w = kept;
 
     pthread_mutex_lock(&w->lock);
-    w->idle++;
+    w->let_go++;
     pthread_cond_broadcast(&w->changed);
     pthread_mutex_unlock(&w->lock);
 }
@@ -90,7 +95,7 @@ end(struct world *w)
 static struct task
 task_of(struct world *w, unsigned number, bool blocks)
 {
-    return (struct task){{.run = run}, w, number, blocks};
+    return (struct task){{.run = run}, w, number, blocks, false};
 }
 
 static void
@@ -205,21 +210,43 @@ a_job_is_withdrawn_until_it_is_begun(void **state)
 }
 
 static void
-idle_runs_after_the_last_job_of_a_run(void **state)
+what_is_kept_is_let_go_after_the_last_job_of_a_run(void **state)
 {
     struct world w = {0};
     struct task tasks[3];
 
     (void)state;
     begin(&w, 1, 10);
-    workers_set_idle(w.pool, count_idle, &w);
+    workers_set_let_go(w.pool, let_go);
     for (unsigned i = 0; i < 3; i++) {
         tasks[i] = task_of(&w, i, false);
+        tasks[i].keeps = true;
         assert_true(workers_push(w.pool, &tasks[i].job));
     }
     await(&w, &w.done, 3);
-    await(&w, &w.idle, 1);
+    await(&w, &w.let_go, 1);
     end(&w);
+}
+
+/* The only worker: nobody but the look-out can see it. */
+static void
+what_is_kept_is_let_go_while_the_next_job_blocks(void **state)
+{
+    struct world w = {0};
+    struct task keeps = task_of(&w, 0, false), blocks = task_of(&w, 1, true);
+
+    (void)state;
+    begin(&w, 1, 10);
+    workers_set_let_go(w.pool, let_go);
+    keeps.keeps = true;
+    keeps.job.next = &blocks.job;
+    assert_null(workers_push_all(w.pool, &keeps.job));
+    await(&w, &w.let_go, 1);
+    assert_int_equal(w.done, 1);
+    set_gate(&w, true);
+    await(&w, &w.done, 2);
+    end(&w);
+    assert_int_equal(w.let_go, 1);
 }
 
 static void
@@ -313,7 +340,8 @@ main(void)
         cmocka_unit_test(a_job_is_withdrawn_until_it_is_begun),
         cmocka_unit_test(
             jobs_pushed_together_run_in_order_and_what_does_not_fit_comes_back),
-        cmocka_unit_test(idle_runs_after_the_last_job_of_a_run),
+        cmocka_unit_test(what_is_kept_is_let_go_after_the_last_job_of_a_run),
+        cmocka_unit_test(what_is_kept_is_let_go_while_the_next_job_blocks),
         cmocka_unit_test(free_runs_what_is_queued),
         cmocka_unit_test(many_pushers_and_workers_lose_no_job),
     };
