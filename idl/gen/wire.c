@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#define VARINT_MAX 10 /* bytes of 64 bits */
+
 struct cursor {
     const uint8_t *at;
     const uint8_t *end;
@@ -129,6 +131,17 @@ wire_strip_unknown(ProtobufCMessage *message, unsigned number)
     message->n_unknown_fields = kept;
 }
 
+static size_t
+write_varint(uint8_t *at, uint64_t value)
+{
+    size_t n = 0;
+
+    for (; value > 0x7f; value >>= 7)
+        at[n++] = (uint8_t)(value | 0x80);
+    at[n++] = (uint8_t)value;
+    return n;
+}
+
 void
 wire_add_unknown(struct pool *pool, ProtobufCMessage *message, unsigned number,
                  const void *bytes, size_t size)
@@ -137,14 +150,14 @@ wire_add_unknown(struct pool *pool, ProtobufCMessage *message, unsigned number,
     ProtobufCMessageUnknownField *fields =
         pool_grow(pool, message->unknown_fields, n * sizeof(*fields),
                   (n + 1) * sizeof(*fields));
-    uint8_t *data = pool_alloc(pool, size + 1);
+    uint8_t *data = pool_alloc(pool, VARINT_MAX + size);
+    size_t length = write_varint(data, size);
 
-    data[0] = (uint8_t)size;
-    memcpy(data + 1, bytes, size);
+    memcpy(data + length, bytes, size);
     fields[n] = (ProtobufCMessageUnknownField){
         .tag = number,
         .wire_type = PROTOBUF_C_WIRE_TYPE_LENGTH_PREFIXED,
-        .len = size + 1,
+        .len = length + size,
         .data = data};
     message->unknown_fields = fields;
     message->n_unknown_fields = n + 1;

@@ -24,7 +24,7 @@ bool wire_join_unknown(struct pool *pool, const ProtobufCMessage *message,
 /* Take the unknown fields of that number out of a message. */
 void wire_strip_unknown(ProtobufCMessage *message, unsigned number);
 
-/* Add an unknown length-delimited field; bytes shorter than 128. */
+/* Add an unknown length-delimited field. */
 void wire_add_unknown(struct pool *pool, ProtobufCMessage *message,
                       unsigned number, const void *bytes, size_t size);
 
