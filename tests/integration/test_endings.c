@@ -98,6 +98,40 @@ a_server_may_be_stopped_with_calls_in_flight(void **state)
     echo_world_close(&world);
 }
 
+static void *
+stop(void *server)
+{
+    idem_server_stop(server);
+    return NULL;
+}
+
+/* The end of a connection and the end of its server are both at its calls. */
+static void
+a_connection_may_be_lost_while_its_server_stops(void **state)
+{
+    static struct echo_result results[IN_FLIGHT];
+    struct echo_world world;
+    pthread_t thread;
+
+    echo_world_open(&world, *state);
+    for (unsigned round = rounds(); round > 0; round--) {
+        start_some(&world, results, IN_FLIGHT);
+        echo_world_await_inside(&world, 1);
+        pthread_create(&thread, NULL, stop, world.server);
+        for (unsigned i = round % 8; i > 0; i--)
+            sched_yield();
+        idem_channel_close(world.channel);
+        echo_world_open_gate(&world);
+        pthread_join(thread, NULL);
+        assert_all_told_once(results, IN_FLIGHT);
+        idem_server_free(world.server);
+        world.gate = false;
+        world.server = echo_world_server(&world);
+        world.channel = echo_world_channel(&world);
+    }
+    echo_world_close(&world);
+}
+
 /* A thread that waits in a call while another closes the channel under it. */
 static void *
 call_and_wait(void *argument)
@@ -268,6 +302,7 @@ main(void)
     const struct CMUnitTest tests[] = {
         OVER_ALL(a_channel_may_be_closed_with_calls_in_flight),
         OVER_ALL(a_server_may_be_stopped_with_calls_in_flight),
+        OVER_ALL(a_connection_may_be_lost_while_its_server_stops),
         OVER_ALL(closing_wakes_a_thread_that_waits_in_a_call),
         OVER_ALL(cancelling_races_with_the_answer),
         OVER_ALL(a_server_may_be_stopped_under_load),

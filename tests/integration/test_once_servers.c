@@ -291,6 +291,36 @@ without_postgres_nothing_runs(void **state)
     called_free(&called);
 }
 
+/* Fault 43, and the server ends before the record can be written: it waits for
+ * nobody, and the key is in doubt, not free. */
+static void
+a_server_ends_with_a_record_that_is_still_to_be_written(void **state)
+{
+    struct stage *stage = *state;
+    effects_add_request request = request_of(7);
+    struct idem_call_options options = {.key = "servers-14",
+                                        .timeout_ms = 3000};
+    struct idem_outcome outcome;
+    struct stage_thread *thread;
+    struct called first;
+
+    effects_hold(&stage->effects);
+    thread = stage_start(stage, 0, effects_push, "servers-14", &request);
+    effects_await(&stage->effects, 1);
+    postgres_stop(stage_postgres());
+    effects_open(&stage->effects);
+    first = stage_join(thread);
+    assert_int_equal(first.outcome.effect, IDEM_EFFECT_IN_DOUBT);
+    assert_false(first.outcome.final);
+    stage_rebuild(stage, NULL, NULL);
+    postgres_restart(stage_postgres());
+    assert_int_not_equal(
+        effects_push(stage->channels[0], &request, NULL, &options, &outcome),
+        IDEM_OK);
+    assert_string_equal(outcome.reason, IDEM_KEY_IN_DOUBT);
+    assert_int_equal(effects_pushes(stage->push_log, NULL), 1);
+}
+
 /* B006: a repeat is not told OK before the first one's commit is there. */
 static void
 a_repeat_waits_for_the_commit(void **state)
@@ -331,6 +361,7 @@ main(void)
         TEST(a_redis_that_never_answers_changes_nothing),
         TEST(a_redis_of_yesterday_changes_nothing),
         TEST(without_postgres_nothing_runs),
+        TEST(a_server_ends_with_a_record_that_is_still_to_be_written),
         TEST(a_repeat_waits_for_the_commit),
     };
 
