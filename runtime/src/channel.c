@@ -3,11 +3,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define NS_PER_MS 1000000
 #define BACKOFF_MS 100
 #define BACKOFF_MAX_MS 10000
 #define MAX_MESSAGE ((size_t)4 << 20)
 #define MAX_MESSAGE_LIMIT ((size_t)1 << 30) /* a frame's size is 32 bits */
-#define CLOSE_AT_ONCE 16 /* links; there are hardly ever two */
+#define CLOSE_AT_ONCE 16                    /* links */
 #define MAX_BUFFERED ((size_t)64 << 20)
 
 /* A channel's life; see channel_inside.h for its parts. */
@@ -23,6 +24,9 @@ check_options(const struct idem_channel_options *options,
     if (options->connect_backoff_ms > options->connect_backoff_max_ms)
         return idem_fail(err, IDEM_INVALID_ARGUMENT,
                          "connect_backoff_ms is over connect_backoff_max_ms");
+    if ((size_t)options->balancer > IDEM_BALANCER_KEY_HASH)
+        return idem_fail(err, IDEM_INVALID_ARGUMENT, "there is no balancer %d",
+                         (int)options->balancer);
     if (options->max_message > MAX_MESSAGE_LIMIT)
         return idem_fail(err, IDEM_INVALID_ARGUMENT, "max_message is over %zu",
                          MAX_MESSAGE_LIMIT);
@@ -52,16 +56,55 @@ with_defaults(const struct idem_channel_options *given)
     return options;
 }
 
-/* Is it an address at all? Dialers are cheap and connect to nothing yet. */
-static enum idem_status
-check_target(const struct io *io, const char *target, struct idem_error *err)
+static void
+free_channel(struct idem_channel *channel)
 {
-    struct io_dialer *dialer;
-    enum idem_status status = io->dialer(io, target, &dialer, err);
+    if (channel->timers)
+        timers_free(channel->timers);
+    target_free(channel->target);
+    pthread_cond_destroy(&channel->restated);
+    pthread_cond_destroy(&channel->idle);
+    pthread_mutex_destroy(&channel->lock);
+    free(channel->ready);
+    free(channel->name);
+    free(channel);
+}
 
-    if (status == IDEM_OK)
-        dialer->ops->free(dialer);
-    return status;
+static void
+init_channel(struct idem_channel *channel, const struct io *io,
+             const struct idem_channel_options *options)
+{
+    channel->clock = options->clock;
+    channel->io = io;
+    channel->options = *options;
+    channel->last_waiting = &channel->waiting;
+    channel->state = IDEM_CHANNEL_CONNECTING;
+    atomic_init(&channel->refs, 1);
+    pthread_mutex_init(&channel->lock, NULL);
+    pthread_cond_init(&channel->idle, NULL);
+    pthread_cond_init(&channel->restated, NULL);
+}
+
+static enum idem_status
+open_target(struct idem_channel *channel, const char *target,
+            struct idem_error *err)
+{
+    const struct target_options options = {
+        .io = channel->io,
+        .found = channel_found,
+        .with = channel,
+    };
+    enum idem_status status =
+        target_new(&channel->target, target, &options, err);
+
+    if (status != IDEM_OK)
+        return status;
+    channel->name = strdup(target);
+    channel->timers = timers_new(channel->clock);
+    if (!channel->name || !channel->timers)
+        return idem_fail(err, IDEM_RESOURCE_EXHAUSTED, "out of memory");
+    target_start(channel->target);
+    return IDEM_OK;
 }
 
 enum idem_status
@@ -74,32 +117,17 @@ channel_new_with_io(struct idem_channel **out, const struct io *io,
     enum idem_status status = check_options(&options, err);
     struct idem_channel *channel;
 
-    if (status == IDEM_OK)
-        status = check_target(io, target, err);
     if (status != IDEM_OK)
         return status;
     channel = calloc(1, sizeof *channel);
-    if (channel) {
-        channel->target = strdup(target);
-        channel->timers = timers_new(options.clock);
-    }
-    if (!channel || !channel->target || !channel->timers) {
-        if (channel && channel->timers)
-            timers_free(channel->timers);
-        if (channel)
-            free(channel->target);
-        free(channel);
+    if (!channel)
         return idem_fail(err, IDEM_RESOURCE_EXHAUSTED, "out of memory");
+    init_channel(channel, io, &options);
+    status = open_target(channel, target, err);
+    if (status != IDEM_OK) {
+        free_channel(channel);
+        return status;
     }
-    channel->clock = options.clock;
-    channel->io = io;
-    channel->options = options;
-    channel->backoff_ms = options.connect_backoff_ms;
-    channel->last_waiting = &channel->waiting;
-    atomic_init(&channel->refs, 1);
-    pthread_mutex_init(&channel->lock, NULL);
-    pthread_cond_init(&channel->idle, NULL);
-    channel_dial(channel);
     *out = channel;
     return IDEM_OK;
 }
@@ -109,12 +137,16 @@ idem_channel_new(struct idem_channel **channel, const char *target,
                  const struct idem_channel_options *options,
                  struct idem_error *err)
 {
-    const struct io *io;
-    enum idem_status status = io_find(target, &io, err);
+    return channel_new_with_io(channel, NULL, target, options, err);
+}
 
-    if (status != IDEM_OK)
-        return status;
-    return channel_new_with_io(channel, io, target, options, err);
+int64_t
+channel_after_ms(const struct idem_channel *channel, int64_t ms)
+{
+    int64_t now_ns = channel->clock->monotonic_ns(channel->clock);
+
+    return ms < (INT64_MAX - now_ns) / NS_PER_MS ? now_ns + ms * NS_PER_MS
+                                                 : INT64_MAX;
 }
 
 enum idem_status
@@ -141,10 +173,7 @@ channel_unref(struct idem_channel *channel)
     if (atomic_fetch_sub_explicit(&channel->refs, 1, memory_order_acq_rel) != 1)
         return;
     chain_free(&channel->chain);
-    pthread_cond_destroy(&channel->idle);
-    pthread_mutex_destroy(&channel->lock);
-    free(channel->target);
-    free(channel);
+    free_channel(channel);
 }
 
 /* Each call that is not over, once. */
@@ -185,11 +214,42 @@ close_links(struct idem_channel *channel)
     }
 }
 
-/* With the lock: something below the calls is not gone. */
-static bool
-is_busy(const struct idem_channel *channel)
+/* With the lock: from now on each address goes when nothing uses it. */
+static void
+drop_addresses(struct idem_channel *channel)
 {
-    return channel->dialing || channel->dialed || channel->links;
+    for (struct address *at = channel->addresses, *next; at; at = next) {
+        next = at->next;
+        if (!at->dropped)
+            address_drop(at);
+    }
+}
+
+static void
+begin_to_close(struct idem_channel *channel)
+{
+    pthread_mutex_lock(&channel->lock);
+    channel->closing = true;
+    pthread_mutex_unlock(&channel->lock);
+    target_free(channel->target); /* names no addresses from here on */
+    channel->target = NULL;
+    pthread_mutex_lock(&channel->lock);
+    drop_addresses(channel);
+    pthread_mutex_unlock(&channel->lock);
+}
+
+static void
+await_addresses(struct idem_channel *channel)
+{
+    pthread_mutex_lock(&channel->lock);
+    while (channel->addresses) {
+        pthread_mutex_unlock(&channel->lock);
+        close_links(channel);
+        pthread_mutex_lock(&channel->lock);
+        if (channel->addresses)
+            pthread_cond_wait(&channel->idle, &channel->lock);
+    }
+    pthread_mutex_unlock(&channel->lock);
 }
 
 void
@@ -198,23 +258,15 @@ idem_channel_close(struct idem_channel *channel)
     if (!channel)
         return;
     IDEM_ASSERT(!channel_in_callback());
-    pthread_mutex_lock(&channel->lock);
-    channel->closing = true;
-    pthread_mutex_unlock(&channel->lock);
-    channel_dial_stop(channel);
+    begin_to_close(channel);
     cancel_calls(channel);
     chain_stop(&channel->chain);
     pthread_mutex_lock(&channel->lock);
     while (channel->n_calls > 0)
         pthread_cond_wait(&channel->idle, &channel->lock);
-    while (is_busy(channel)) {
-        pthread_mutex_unlock(&channel->lock);
-        close_links(channel);
-        pthread_mutex_lock(&channel->lock);
-        if (is_busy(channel))
-            pthread_cond_wait(&channel->idle, &channel->lock);
-    }
     pthread_mutex_unlock(&channel->lock);
+    await_addresses(channel);
     timers_free(channel->timers);
+    channel->timers = NULL;
     channel_unref(channel);
 }

@@ -1,19 +1,22 @@
 #ifndef CHANNEL_INSIDE_H
 #define CHANNEL_INSIDE_H
 
+#include "address.h"
 #include "call.h"
 #include "channel.h"
 #include "connection.h"
 #include "streams.h"
+#include "target.h"
 #include "timer.h"
 
 /* What the files of the channel share. A channel has calls (channel_call.c);
- * a call that has come down its chain (channel_send.c) waits in the
- * channel (channel_wait.c) or flies on a link (channel_link.c); the dialer
- * makes links (channel_dial.c).
+ * a call that has come down its chain (channel_send.c) waits in the channel
+ * (channel_wait.c) or flies on a link (channel_link.c) to the address that the
+ * balancer picked (channel_balance.c). The target names the addresses
+ * (channel_addresses.c), and each dials its link (address_dial.c).
  *
- * Locks: a call's, then the channel's, then the connection's. No event, hook or
- * callback runs under the channel's. */
+ * Locks: a call's, then the channel's, then the connection's or the timers'. No
+ * event, hook or callback runs under the channel's. */
 
 #define METHOD_IDS 256 /* methods that get a number; the rest go by name */
 
@@ -34,8 +37,14 @@ struct client_call {
     bool wait_for_ready;
     void *user;
 
+    /* Addresses, by their bits, that turned it away or that it never reached.
+     * The walk's and the channel's lock: written while nobody waits or flies.
+     */
+    uint64_t tried;
+
     /* The attempt; the channel's lock. */
     enum place place;
+    uint64_t bit; /* of the address at which it flies or flew */
     struct client_call *next_waiting, **link_in_waiting;
     struct link *link;
     uint32_t stream;
@@ -52,6 +61,7 @@ struct client_call {
  * connection is gone. */
 struct link {
     struct idem_channel *channel;
+    struct address *address; /* a use */
     struct connection *connection;
     struct link *next; /* in the channel */
     struct streams streams;
@@ -59,6 +69,7 @@ struct link {
     bool ready;                /* SETTINGS were exchanged */
     bool proved;               /* a call was answered on it */
     bool draining;             /* takes no more */
+    bool finished;             /* … and link_finish_empty has ended it */
     bool told[METHOD_IDS + 1]; /* methods whose id the peer knows */
 };
 
@@ -70,8 +81,9 @@ struct method_id {
 struct idem_channel {
     const struct idem_clock *clock;
     struct idem_timers *timers;
-    const struct io *io;
-    char *target;
+    const struct io *io; /* of all addresses; NULL: each scheme's own */
+    char *name;          /* of the target */
+    struct target *target;
     struct idem_channel_options options; /* no zeroes left */
     struct chain chain;
     atomic_uint refs; /* the owner's and one for each call's memory */
@@ -80,21 +92,22 @@ struct idem_channel {
 
     pthread_mutex_t lock; /* guards the rest */
     pthread_cond_t idle;  /* something that close waits for is over */
+    pthread_cond_t restated;
     bool closing;
 
     struct client_call *calls; /* not finished */
     unsigned n_calls;
     struct client_call *waiting, **last_waiting;
 
-    struct link *link;                 /* ready and not draining, or NULL */
-    struct link *links;                /* all that are not gone */
-    struct io_dialer *dialer;          /* while its dial is pending */
-    bool dialing;                      /* a dial is pending */
-    bool dialed;                       /* what came of it is being seen to */
-    bool away;                         /* the last attempt to connect failed */
-    char trouble[IDEM_MESSAGE_MAX];    /* of it */
-    int64_t backoff_ms;                /* the next pause */
-    struct idem_timer redial, give_up; /* pause over; attempt takes too long */
+    struct address *addresses; /* in the target's order, then the dropped */
+    unsigned n_made;           /* addresses, ever */
+    struct address **ready;    /* those that take calls, in order; room for */
+    unsigned n_ready;          /* … all that the target names */
+    unsigned next;             /* whose turn it is */
+    struct link *links;        /* all that are not gone */
+    enum idem_channel_state state;
+    bool away;                      /* in TRANSIENT_FAILURE */
+    char trouble[IDEM_MESSAGE_MAX]; /* the last */
 
     struct method_id ids[METHOD_IDS * 2]; /* by the method's address */
     uint32_t n_ids;
@@ -103,16 +116,40 @@ struct idem_channel {
 /* --- channel.c --- */
 void channel_unref(struct idem_channel *channel);
 
-/* --- channel_dial.c: without the lock --- */
-void channel_dial(struct idem_channel *channel);
-void channel_dial_failed(struct idem_channel *channel, const char *why);
-void channel_dial_stop(struct idem_channel *channel);
-void channel_dial_done(struct idem_channel *channel);
+/* Its monotonic time in so many milliseconds; INT64_MAX when it is beyond. */
+int64_t channel_after_ms(const struct idem_channel *channel, int64_t ms);
+
+/* --- channel_addresses.c --- */
+
+/* What the target names; with is the channel. Without the lock. */
+void channel_found(void *with, const char *const *names, unsigned n);
+
+/* With the lock: an address has another state, or its link takes calls now or
+ * takes none any more. */
+void channel_restate(struct idem_channel *channel);
+
+/* --- channel_balance.c: with the lock --- */
+
+/* A link with room for the call; NULL: there is none now. */
+struct link *balance(struct idem_channel *channel,
+                     const struct client_call *call);
+
+/* --- channel_link_life.c --- */
+
+/* Own the stream. The lock is not held. */
+void link_open(struct address *address, struct io_stream *stream);
+
+/* Without the lock: end the links that are retired and empty. */
+void link_finish_empty(struct idem_channel *channel);
 
 /* --- channel_link.c --- */
 
-/* Own the stream. The lock is not held. */
-void link_open(struct idem_channel *channel, struct io_stream *stream);
+/* What its connection reads; see connection_events. */
+const char *link_frame(void *with, const struct frame *frame);
+
+/* With the lock: the flying calls over this stream, not resumed yet, one after
+ * another by next_waiting. */
+struct client_call *link_take_flying(struct link *link, uint32_t above);
 
 enum link_placed {
     LINK_PLACED, /* flies; flush the connection */
@@ -123,8 +160,11 @@ enum link_placed {
 /* With the channel's lock. */
 bool link_has_room(const struct link *link);
 
-/* Its stream ids are used up: it takes no more. True, once: another is wanted,
- * dial. */
+/* No new calls here; it ends with its last one. True: it had been the link of
+ * its address, which wants another. */
+bool link_retire(struct link *link);
+
+/* Its stream ids are used up: retired. True, once: see to its address. */
 bool link_used_up(struct link *link);
 
 /* True: it drains and nothing flies. Finish the connection. */
@@ -140,8 +180,8 @@ void wait_out(struct idem_channel *channel, struct client_call *call);
  * without the lock. Those that wait for ready stay. */
 struct client_call *wait_take_impatient(struct idem_channel *channel);
 
-/* Put on the link what fits; gives back those that it refused. */
-struct client_call *wait_board(struct idem_channel *channel);
+/* Without the lock: put on links what fits. */
+void wait_board(struct idem_channel *channel);
 
 /* Without the lock: send them up with the outcome that they have. */
 void wait_resume(struct client_call *calls);

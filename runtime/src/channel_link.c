@@ -119,6 +119,7 @@ link_place(struct link *link, struct client_call *call)
     }
     link->last_stream = call->stream;
     call->link = link;
+    call->bit = link->address->bit;
     call->place = PLACE_FLYING;
     call->call.sent = true;
     return LINK_PLACED;
@@ -130,22 +131,23 @@ link_over(const struct link *link)
     return link->draining && link->streams.count == 0;
 }
 
-/* With the lock: no new calls here. True: another link is wanted. */
-static bool
-retire(struct link *link)
+bool
+link_retire(struct link *link)
 {
-    bool was_it = link->channel->link == link;
+    bool was_it = link->address->link == link;
 
     link->draining = true;
-    if (was_it)
-        link->channel->link = NULL;
-    return was_it && !link->channel->closing;
+    if (was_it) {
+        link->address->link = NULL;
+        channel_restate(link->channel);
+    }
+    return was_it;
 }
 
 bool
 link_used_up(struct link *link)
 {
-    return link->last_stream == UINT32_MAX && retire(link);
+    return link->last_stream == UINT32_MAX && link_retire(link);
 }
 
 void
@@ -166,25 +168,24 @@ link_withdraw(struct link *link, struct client_call *call)
 
 /* --- In --- */
 
-/* With the lock: a stream is free. Who waited may go; an empty link that drains
- * may end. */
-static struct client_call *
+/* With the lock: a stream is free. True: calls wait for one. */
+static bool
 after_end(struct link *link, bool *over)
 {
     if (!link->proved) {
         link->proved = true;
-        link->channel->backoff_ms = link->channel->options.connect_backoff_ms;
+        link->address->backoff_ms = link->channel->options.connect_backoff_ms;
     }
     *over = link_over(link);
-    return link->channel->waiting ? wait_board(link->channel) : NULL;
+    return link->channel->waiting != NULL;
 }
 
 static void
 end(struct link *link, const struct frame *frame)
 {
     struct idem_channel *channel = link->channel;
-    struct client_call *call, *refused;
-    bool over = false;
+    struct client_call *call;
+    bool over = false, board;
 
     pthread_mutex_lock(&channel->lock);
     call = streams_take(&link->streams, frame->stream);
@@ -192,20 +193,20 @@ end(struct link *link, const struct frame *frame)
         call->place = PLACE_NOWHERE;
         call->link = NULL;
     }
-    refused = after_end(link, &over);
+    board = after_end(link, &over);
     pthread_mutex_unlock(&channel->lock);
     if (call) {
         channel_take_end(call, frame);
         idem_call_resume(&call->call.base, IDEM_ANSWER);
     }
-    wait_resume(refused);
+    if (board)
+        wait_board(channel);
     if (over)
         connection_finish(link->connection);
 }
 
-/* With the lock: the flying calls over this stream, not resumed yet. */
-static struct client_call *
-take_flying(struct link *link, uint32_t above)
+struct client_call *
+link_take_flying(struct link *link, uint32_t above)
 {
     struct client_call *taken = NULL, *call;
 
@@ -218,43 +219,49 @@ take_flying(struct link *link, uint32_t above)
     return taken;
 }
 
-static void
-dial_again(struct link *link, const char *why)
+/* With the lock: it can be asked again, but there are others. */
+static bool
+has_others(const struct address *address)
 {
-    if (link->proved)
-        channel_dial(link->channel);
-    else
-        channel_dial_failed(link->channel, why);
+    for (const struct address *at = address->channel->addresses; at;
+         at = at->next)
+        if (at != address && !at->dropped)
+            return true;
+    return false;
 }
 
 static const char *
 goaway(struct link *link, const struct frame *frame)
 {
     struct idem_channel *channel = link->channel;
+    struct address *address = link->address;
     struct header_goaway said;
     struct client_call *refused;
-    bool redial, over;
+    bool was_it, over, at_once;
 
     if (!header_goaway_read(frame->header, &said))
         return "broken GOAWAY";
     pthread_mutex_lock(&channel->lock);
-    redial = retire(link);
-    refused = take_flying(link, said.last_stream);
+    was_it = link_retire(link);
+    at_once = link->proved && !has_others(address);
+    refused = link_take_flying(link, said.last_stream);
     over = link_over(link);
     pthread_mutex_unlock(&channel->lock);
-    for (struct client_call *call = refused; call; call = call->next_waiting)
+    for (struct client_call *call = refused; call; call = call->next_waiting) {
+        call->tried |= address->bit;
         idem_call_fail(&call->call.base, IDEM_UNAVAILABLE, IDEM_EFFECT_REFUSED,
-                       NULL, "%s: the server is going away", channel->target);
-    if (redial)
-        dial_again(link, "the server is going away");
+                       NULL, "%s: the server is going away", address->name);
+    }
+    if (was_it)
+        address_lost(address, at_once, "the server is going away");
     wait_resume(refused);
     if (over)
         connection_finish(link->connection);
     return NULL;
 }
 
-static const char *
-on_frame(void *with, const struct frame *frame)
+const char *
+link_frame(void *with, const struct frame *frame)
 {
     struct link *link = with;
 
@@ -263,113 +270,4 @@ on_frame(void *with, const struct frame *frame)
     else if (frame->type == FRAME_GOAWAY)
         return goaway(link, frame);
     return NULL;
-}
-
-/* --- Its life --- */
-
-static void
-on_ready(void *with)
-{
-    struct link *link = with;
-    struct idem_channel *channel = link->channel;
-    struct client_call *refused;
-
-    pthread_mutex_lock(&channel->lock);
-    link->ready = true;
-    channel->link = link;
-    channel->away = false;
-    refused = wait_board(channel);
-    pthread_mutex_unlock(&channel->lock);
-    channel_dial_done(channel);
-    wait_resume(refused);
-}
-
-/* Each call knows at once whether it can have been seen. */
-static void
-fail_lost(struct link *link, struct client_call *calls)
-{
-    for (; calls; calls = calls->next_waiting) {
-        bool reached = connection_reached(link->connection, calls->mark);
-
-        idem_call_fail(&calls->call.base, IDEM_UNAVAILABLE,
-                       reached ? IDEM_EFFECT_IN_DOUBT : IDEM_EFFECT_NOT_SENT,
-                       NULL, "%s: %s", link->channel->target,
-                       connection_why(link->connection));
-    }
-}
-
-static void
-on_closed(void *with)
-{
-    struct link *link = with;
-    struct idem_channel *channel = link->channel;
-    struct connection *connection = link->connection;
-    struct client_call *lost;
-    bool redial;
-
-    pthread_mutex_lock(&channel->lock);
-    redial = retire(link);
-    lost = take_flying(link, 0);
-    pthread_mutex_unlock(&channel->lock);
-    fail_lost(link, lost);
-    if (!link->ready || redial)
-        dial_again(link, connection_why(connection));
-    wait_resume(lost);
-    connection_unref(connection);
-}
-
-static void
-on_gone(void *with)
-{
-    struct link *link = with;
-    struct idem_channel *channel = link->channel;
-    struct link **at = &channel->links;
-
-    pthread_mutex_lock(&channel->lock);
-    while (*at != link)
-        at = &(*at)->next;
-    *at = link->next;
-    streams_fini(&link->streams);
-    free(link);
-    pthread_cond_broadcast(&channel->idle);
-    pthread_mutex_unlock(&channel->lock);
-}
-
-static const struct connection_events link_events = {
-    .ready = on_ready,
-    .frame = on_frame,
-    .closed = on_closed,
-    .gone = on_gone,
-};
-
-void
-link_open(struct idem_channel *channel, struct io_stream *stream)
-{
-    struct link *link = calloc(1, sizeof *link);
-    struct connection_options options = {
-        .limits = {channel->options.max_message, 1},
-        .clock = channel->clock,
-        .events = &link_events,
-        .with = link,
-    };
-    bool closing;
-
-    if (link)
-        link->connection = connection_new(stream, &options);
-    else
-        stream->ops->free(stream);
-    if (!link || !link->connection) {
-        free(link);
-        channel_dial_failed(channel, "out of memory");
-        return;
-    }
-    link->channel = channel;
-    pthread_mutex_lock(&channel->lock);
-    link->next = channel->links;
-    channel->links = link;
-    closing = channel->closing;
-    pthread_mutex_unlock(&channel->lock);
-    if (closing)
-        connection_close(link->connection, "the channel is closed");
-    connection_start(link->connection);
 }

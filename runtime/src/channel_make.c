@@ -3,7 +3,6 @@
 #include <idem/message.h>
 #include <idem/reason.h>
 
-#define NS_PER_MS 1000000
 #define TIMEOUT_MS 10000 /* of a call for which nobody states one */
 
 /* A call from what its caller gave: key, metadata, request, deadline. */
@@ -77,7 +76,6 @@ channel_deadline_ns(const struct idem_channel *channel,
                     const struct idem_method *method,
                     const struct idem_call_options *options)
 {
-    int64_t now_ns = channel->clock->monotonic_ns(channel->clock);
     int64_t timeout_ms = options->timeout_ms;
 
     if (timeout_ms == 0)
@@ -86,11 +84,7 @@ channel_deadline_ns(const struct idem_channel *channel,
         timeout_ms = method->timeout_ms;
     if (timeout_ms == 0)
         timeout_ms = TIMEOUT_MS;
-    if (timeout_ms < 0)
-        return now_ns;
-    return timeout_ms < (INT64_MAX - now_ns) / NS_PER_MS
-               ? now_ns + timeout_ms * NS_PER_MS
-               : INT64_MAX;
+    return channel_after_ms(channel, timeout_ms > 0 ? timeout_ms : 0);
 }
 
 enum idem_status

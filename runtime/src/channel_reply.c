@@ -72,6 +72,8 @@ channel_take_end(struct client_call *call, const struct frame *frame)
         return;
     }
     take_outcome(&base->outcome, &end);
+    if (base->outcome.effect == IDEM_EFFECT_REFUSED)
+        call->tried |= call->bit;
     if (header_end_trailers(frame->header, &base->trailers, base->arena,
                             &err) != IDEM_OK) {
         idem_call_fail_with(base, base->outcome.effect, &err);

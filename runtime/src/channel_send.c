@@ -1,5 +1,7 @@
 #include "channel_inside.h"
 
+#include <idem/reason.h>
+
 /* The bottom of the client's chain: an attempt goes onto a link, or waits for
  * one, or is taken back from there. */
 
@@ -36,46 +38,69 @@ withdraw(struct idem_call *base, void *with)
 
 static const struct idem_holder holder = {.withdraw = withdraw};
 
-/* With the lock: on the link, or in the queue, or neither (the outcome says
- * why). *connection gets a reference when there is something to flush. */
+/* With the lock: on a link, or in the queue, or neither (the outcome says why).
+ * *placed is the link. */
 static enum idem_step
 put(struct idem_channel *channel, struct client_call *call,
-    struct connection **connection, bool *redial)
+    struct link **placed)
 {
-    enum link_placed placed = LINK_FULL;
+    struct link *link = channel->waiting ? NULL : balance(channel, call);
 
     if (channel->closing) {
         idem_call_fail(&call->call.base, IDEM_CANCELLED, IDEM_EFFECT_NOT_SENT,
                        NULL, "the channel is closed");
         return IDEM_ANSWER;
     }
-    if (!channel->link && channel->away && !call->wait_for_ready) {
+    if (channel->away && !call->wait_for_ready) {
         idem_call_fail(&call->call.base, IDEM_UNAVAILABLE, IDEM_EFFECT_NOT_SENT,
-                       NULL, "%s", channel->trouble);
+                       IDEM_NOT_CONNECTED, "%s", channel->trouble);
         return IDEM_ANSWER;
     }
-    if (channel->link && !channel->waiting)
-        placed = link_place(channel->link, call);
-    if (placed == LINK_REFUSED)
+    switch (link ? link_place(link, call) : LINK_FULL) {
+    case LINK_REFUSED:
         return IDEM_ANSWER;
-    if (placed == LINK_FULL)
+    case LINK_PLACED:
+        *placed = link;
+        return IDEM_WAIT;
+    case LINK_FULL:
         wait_in(channel, call);
-    if (channel->link) {
-        *connection = channel->link->connection;
-        connection_ref(*connection);
-        *redial = link_used_up(channel->link);
+        return IDEM_WAIT;
     }
     return IDEM_WAIT;
+}
+
+static enum idem_step
+put_and_flush(struct idem_channel *channel, struct client_call *call)
+{
+    struct connection *connection = NULL;
+    struct address *used_up = NULL;
+    struct link *link = NULL;
+    enum idem_step step;
+
+    pthread_mutex_lock(&channel->lock);
+    step = put(channel, call, &link);
+    if (link) {
+        connection = link->connection;
+        connection_ref(connection);
+        if (link_used_up(link)) {
+            used_up = link->address;
+            address_use(used_up);
+        }
+    }
+    pthread_mutex_unlock(&channel->lock);
+    if (connection) {
+        connection_flush(connection);
+        connection_unref(connection);
+    }
+    if (used_up)
+        address_renew(used_up);
+    return step;
 }
 
 enum idem_step
 channel_send(struct call *base)
 {
     struct client_call *call = client_call_of(base);
-    struct idem_channel *channel = call->channel;
-    struct connection *connection = NULL;
-    bool redial = false;
-    enum idem_step step;
 
     if (idem_call_remaining_ns(&base->base) == 0) {
         idem_call_fail(&base->base, IDEM_DEADLINE_EXCEEDED,
@@ -84,14 +109,5 @@ channel_send(struct call *base)
     }
     if (!idem_call_keep(&base->base, &holder, call))
         return IDEM_ANSWER;
-    pthread_mutex_lock(&channel->lock);
-    step = put(channel, call, &connection, &redial);
-    pthread_mutex_unlock(&channel->lock);
-    if (connection) {
-        connection_flush(connection);
-        connection_unref(connection);
-    }
-    if (redial)
-        channel_dial(channel);
-    return step;
+    return put_and_flush(call->channel, call);
 }

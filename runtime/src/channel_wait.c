@@ -2,6 +2,8 @@
 
 #include <idem/reason.h>
 
+#define BOARD_LINKS 8 /* flushed after each turn */
+
 /* Calls that wait in the channel for a link: a queue, first in first out. */
 
 void
@@ -48,29 +50,66 @@ wait_take_impatient(struct idem_channel *channel)
     return taken;
 }
 
-struct client_call *
+/* What one turn under the lock has put on links. */
+struct boarding {
+    struct connection *flush[BOARD_LINKS];
+    unsigned n;
+    struct client_call *refused, **last;
+};
+
+/* With the lock. False: as many connections as a turn flushes. */
+static bool
+note_flush(struct boarding *boarding, struct connection *connection)
+{
+    for (unsigned i = 0; i < boarding->n; i++)
+        if (boarding->flush[i] == connection)
+            return true;
+    connection_ref(connection);
+    boarding->flush[boarding->n++] = connection;
+    return boarding->n < BOARD_LINKS;
+}
+
+/* With the lock: the first that waits. True: look at the next. */
+static bool
+board_first(struct idem_channel *channel, struct boarding *boarding)
+{
+    struct client_call *call = channel->waiting;
+    struct link *link = call ? balance(channel, call) : NULL;
+
+    if (!link)
+        return false;
+    wait_out(channel, call);
+    switch (link_place(link, call)) {
+    case LINK_PLACED:
+        return note_flush(boarding, link->connection);
+    case LINK_REFUSED:
+        *boarding->last = call;
+        boarding->last = &call->next_waiting;
+        return true;
+    case LINK_FULL:
+        break;
+    }
+    wait_in(channel, call); /* the link is about to be lost */
+    return false;
+}
+
+void
 wait_board(struct idem_channel *channel)
 {
-    struct client_call *refused = NULL, **last = &refused;
+    struct boarding boarding;
 
-    while (channel->link && channel->waiting) {
-        struct client_call *call = channel->waiting;
-        enum link_placed placed;
-
-        if (!link_has_room(channel->link))
-            break;
-        wait_out(channel, call);
-        placed = link_place(channel->link, call);
-        if (placed == LINK_FULL) {
-            wait_in(channel, call); /* the link is about to be lost */
-            break;
+    do {
+        boarding = (struct boarding){.last = &boarding.refused};
+        pthread_mutex_lock(&channel->lock);
+        while (board_first(channel, &boarding))
+            ;
+        pthread_mutex_unlock(&channel->lock);
+        for (unsigned i = 0; i < boarding.n; i++) {
+            connection_flush(boarding.flush[i]);
+            connection_unref(boarding.flush[i]);
         }
-        if (placed == LINK_REFUSED) {
-            *last = call;
-            last = &call->next_waiting;
-        }
-    }
-    return refused;
+        wait_resume(boarding.refused);
+    } while (boarding.n == BOARD_LINKS);
 }
 
 void

@@ -5,17 +5,19 @@
 #include <idem/interceptor.h>
 #include <idem/method.h>
 #include <idem/outcome.h>
+#include <idem/placement.h>
 
-/* The client's end: one channel, one server address, many calls from many
- * threads at once. Generated stubs call through it. */
+/* The client's end: one channel, the addresses of one target, many calls from
+ * many threads at once. Generated stubs call through it. */
 struct idem_channel;
 struct idem_call;
 
 /* All zero is all defaults. */
 struct idem_channel_options {
-    int64_t timeout_ms;         /* of a call that states none; 0: the method's,
-                                 * and 10,000 when that is 0 too */
-    int64_t connect_backoff_ms; /* first pause; 0: 100; doubles, +-20 % */
+    int64_t timeout_ms;          /* of a call that states none; 0: the method's,
+                                  * and 10,000 when that is 0 too */
+    enum idem_balancer balancer; /* 0: pick_first */
+    int64_t connect_backoff_ms;  /* first pause; 0: 100; doubles, +-20 % */
     int64_t connect_backoff_max_ms; /* 0: 10,000 */
     size_t max_message;             /* bytes each way; 0: 4 MiB */
     size_t max_buffered; /* bytes of requests that wait or fly; 0: 64 MiB */
@@ -43,9 +45,10 @@ IDEM_BEGIN_DECLS
 /**
  * Make a channel without interceptors; idem_client_open (standard.h) makes one
  * with those that a client wants. It connects in the background; a call that
- * comes first waits for the first attempt to connect.
+ * comes first waits until each address was tried once.
  *
- * @param target  "tcp://127.0.0.1:7070", "ipc:///run/pay.sock" or "inproc://x"
+ * @param target  "tcp://127.0.0.1:7070", "ipc:///run/pay.sock", "inproc://x",
+ * or several: "list://10.0.0.1:7070,10.0.0.2:7070"
  *
  * @retval IDEM_OK
  * @retval IDEM_INVALID_ARGUMENT  the target or an option, named
@@ -69,6 +72,21 @@ IDEM_API void idem_channel_close(struct idem_channel *channel);
 IDEM_API enum idem_status idem_channel_add(struct idem_channel *channel,
                                            struct idem_interceptor *interceptor,
                                            struct idem_error *err)
+    IDEM_MUST_CHECK;
+
+/* How it stands at this moment. */
+IDEM_API enum idem_channel_state
+idem_channel_state(struct idem_channel *channel);
+
+/**
+ * Wait until it is READY. Not from inside a callback.
+ *
+ * @retval IDEM_DEADLINE_EXCEEDED  not within timeout_ms; the message says what
+ *                                 the last attempt to connect failed with
+ */
+IDEM_API enum idem_status idem_channel_wait_ready(struct idem_channel *channel,
+                                                  int64_t timeout_ms,
+                                                  struct idem_error *err)
     IDEM_MUST_CHECK;
 
 /* The chain, outermost first: "deadline > key > retry". Static per channel. */
