@@ -49,6 +49,21 @@ emit_includes(struct text *out, const struct model *model,
 }
 
 static void
+emit_probe_slot(struct text *out, const struct method *method)
+{
+    text_add(out,
+             "    /* %s ended half-way: did it take effect? Asks, never acts.\n"
+             "     * DONE: fill reply, or say the final error with\n"
+             "     * idem_context_fail(). NOT_DONE: the handler runs again,\n"
+             "     * with the same derived keys. UNKNOWN: in doubt. */\n"
+             "    enum idem_probed (*%s_probe)(struct idem_context *context,\n"
+             "        const %s *request,\n"
+             "        %s *reply);\n",
+             method->proto->name, method->snake, method->input->alias,
+             method->output->alias);
+}
+
+static void
 emit_handlers(struct text *out, const struct service *service)
 {
     text_add(out,
@@ -67,6 +82,8 @@ emit_handlers(struct text *out, const struct service *service)
                  "        const %s *request,\n"
                  "        %s *reply);\n",
                  method->slot, method->input->alias, method->output->alias);
+        if (service_probes(method))
+            emit_probe_slot(out, method);
     }
     text_add(out, "};\n");
     text_add(out,

@@ -47,6 +47,26 @@ emit_invoke(struct text *out, const struct method *method)
 }
 
 static void
+emit_invoke_probe(struct text *out, const struct method *method)
+{
+    text_add(out,
+             "\nstatic enum idem_probed\n"
+             "probe_%s(const void *handlers,\n"
+             "    struct idem_context *context,\n"
+             "    const struct ProtobufCMessage *request,\n"
+             "    struct ProtobufCMessage *reply)\n{\n"
+             "    const struct %s_handlers *table = handlers;\n\n"
+             "    if (!table->%s_probe)\n"
+             "        return IDEM_PROBED_UNKNOWN;\n",
+             method->name, method->service->name, method->snake);
+    text_add(out,
+             "    return table->%s_probe(context,\n"
+             "        (const %s *)request,\n"
+             "        (%s *)reply);\n}\n",
+             method->snake, method->input->alias, method->output->alias);
+}
+
+static void
 emit_blocking(struct text *out, const struct method *method)
 {
     text_add(out,
@@ -117,6 +137,21 @@ emit_reader(struct text *out, const struct method *method)
              method->output->alias);
 }
 
+/* What an option promises must be there, or it would be found out by the first
+ * crash. */
+static void
+emit_demand(struct text *out, const struct method *method, const char *option,
+            const char *slot)
+{
+    text_add(out,
+             "    if (handlers->%s && !handlers->%s_%s)\n"
+             "        return idem_fail(err, IDEM_FAILED_PRECONDITION,\n"
+             "            \"%%s states %s: fill the slot %s_%s\",\n"
+             "            %s_METHOD);\n",
+             method->slot, method->snake, slot, option, method->snake, slot,
+             method->shout);
+}
+
 static void
 emit_register(struct text *out, const struct service *service)
 {
@@ -126,18 +161,27 @@ emit_register(struct text *out, const struct service *service)
              "\nenum idem_status\n"
              "%s_register(struct idem_server *server,\n"
              "    const struct %s_handlers *handlers,\n"
-             "    void *user, struct idem_error *err)\n{\n"
+             "    void *user, struct idem_error *err)\n{\n",
+             name, name);
+    for (size_t i = 0; i < service->n_methods; i++)
+        if (service_probes(&service->methods[i]))
+            emit_demand(out, &service->methods[i], "after_crash: PROBE",
+                        "probe");
+    text_add(out,
              "    return idem_server_register(server, &%s_service,\n"
              "        handlers, sizeof(*handlers), user, err);\n}\n",
-             name, name, name);
+             name);
 }
 
 static void
 emit_service(struct text *out, const struct model *model,
              const struct service *service)
 {
-    for (size_t i = 0; i < service->n_methods; i++)
+    for (size_t i = 0; i < service->n_methods; i++) {
         emit_invoke(out, &service->methods[i]);
+        if (service_probes(&service->methods[i]))
+            emit_invoke_probe(out, &service->methods[i]);
+    }
     emit_methods(out, model, service);
     text_add(
         out,

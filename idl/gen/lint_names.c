@@ -146,6 +146,9 @@ add_method(struct table *table, const struct method *method)
     for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
         add(table, pool_printf(pool, "%s%s", method->name, ends[i]), what,
             &method->path);
+    if (service_probes(method))
+        add(table, pool_printf(pool, "%s_probe", method->name), what,
+            &method->path);
     add(table, pool_printf(pool, "%s_METHOD", method->shout), what,
         &method->path);
 }

@@ -53,6 +53,7 @@ init_method(struct method *method, const struct model *model,
     *method = (struct method){.service = service, .proto = proto};
     method->path = path_into(&service->path, SERVICE_METHOD, index);
     method->full = pool_printf(pool, "%s/%s", service->full, proto->name);
+    method->snake = snake;
     method->slot =
         names_keyword(snake) ? pool_printf(pool, "%s_", snake) : snake;
     method->name = pool_printf(pool, reserved(snake) ? "%s_call_%s" : "%s_%s",
@@ -95,6 +96,12 @@ services_of(const struct model *model, const struct file *file, size_t *n)
         if (file->proto->service[i]->n_method)
             init_service(&services[(*n)++], model, file, i);
     return services;
+}
+
+bool
+service_probes(const struct method *method)
+{
+    return !strcmp(method->policy.after_crash, "PROBE");
 }
 
 static const field_proto *

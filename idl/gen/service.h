@@ -22,6 +22,7 @@ struct method {
     const char *full;  /* "payments.v1.Payments/Charge" */
     const char *scope; /* of its records */
     const char *slot;  /* "charge" */
+    const char *snake; /* "charge", also where that is a word of C */
     const char *name;  /* "payments_charge" */
     const char *shout; /* "PAYMENTS_CHARGE" */
     const struct type *input;
@@ -33,6 +34,9 @@ struct method {
  * gives no code. */
 struct service *services_of(const struct model *model, const struct file *file,
                             size_t *n);
+
+/* Whether the method has a slot for a probe beside its handler's. */
+bool service_probes(const struct method *method);
 
 /* A path of the request's fields, "order.id", as the fields from the request
  * inward; fields has room for service_key_depth(path).

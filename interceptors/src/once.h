@@ -20,6 +20,7 @@ struct memory;
 /* The fields of idem_once_counts, in its order. */
 #define ONCE_COUNT_LIST(X)                                                     \
     X(EXECUTED, executed)                                                      \
+    X(PROBED, probed)                                                          \
     X(REPLAYED, replayed)                                                      \
     X(SHIELDED, shielded)                                                      \
     X(REMEMBERED, remembered)                                                  \

@@ -72,7 +72,9 @@ let_through(struct passage *passage)
         passage->renewal =
             renewal_start(passage->once, call, ticket, passage->asked_ns);
     }
-    once_count(passage->once, ONCE_EXECUTED);
+    idem_context_set_task(call->context,
+                          ticket->probe ? IDEM_TASK_PROBE : IDEM_TASK_RUN);
+    once_count(passage->once, ticket->probe ? ONCE_PROBED : ONCE_EXECUTED);
     (void)IDEM_FAULT("once.handler.before");
     idem_call_resume(call, passage->up ? IDEM_AGAIN : IDEM_NEXT);
 }
@@ -133,6 +135,8 @@ passage_judge(struct passage *passage)
     if (ticket->verdict == IDEM_VERDICT_MINE) {
         passage->effect =
             passage->up ? IDEM_EFFECT_ROLLED_BACK : IDEM_EFFECT_REFUSED;
+        if (ticket->probe)
+            passage->effect = IDEM_EFFECT_IN_DOUBT;
         let_through(passage);
     } else if (ticket->verdict == IDEM_VERDICT_DONE) {
         passage_remember(passage, &ticket->answer);

@@ -6,6 +6,7 @@
 #include "once_verdict.h"
 #include "renewal.h"
 
+#include <idem/context_once.h>
 #include <idem/reason.h>
 
 #include <string.h>
@@ -81,6 +82,8 @@ note_recorded(struct passage *passage)
     if (answer->first_at_ms == 0)
         answer->first_at_ms = once->clock->wall_ms(once->clock);
     call->outcome.final = true;
+    if (call->outcome.effect == IDEM_EFFECT_REPLAYED)
+        call->outcome.first_at_ms = answer->first_at_ms;
     (void)IDEM_FAULT("once.fill.before");
     passage_remember(passage, answer);
     if (call->method->ask_redis == IDEM_ASK_REDIS_ALWAYS)
@@ -321,28 +324,12 @@ record(struct passage *passage)
         release(passage);
 }
 
-void
-passage_finish(struct passage *passage)
+static void
+finish_handler(struct passage *passage)
 {
     struct idem_call *call = passage->call;
     bool leased = passage->ticket.mode == IDEM_MODE_LEASED;
-    bool fails =
-        is_too_large(call) && call->method->oversize == IDEM_OVERSIZE_FAIL;
 
-    (void)IDEM_FAULT("once.handler.after");
-    renewal_end(passage->renewal);
-    passage->renewal = NULL;
-    passage->up = true;
-    if (!was_begun(call)) {
-        release(passage);
-        return;
-    }
-    if (met_conflict(passage)) {
-        ask_to(passage, passage->once->store->ops->release, released_to_repeat);
-        return;
-    }
-    if (fails)
-        fail_too_large(passage);
     if (leased && has_lost_reply(call)) {
         call->outcome.effect = IDEM_EFFECT_IN_DOUBT;
         record(passage);
@@ -350,4 +337,57 @@ passage_finish(struct passage *passage)
         record(passage);
     else
         give_back(passage);
+}
+
+/* A probe that was not asked, or does not know, or says "done" and no answer
+ * that can be one, changes nothing: the key is in doubt as before. */
+static void
+finish_probe(struct passage *passage)
+{
+    struct idem_call *call = passage->call;
+
+    if (idem_context_probed(call->context) != IDEM_PROBED_DONE ||
+        (!is_recorded(call) && !has_lost_reply(call))) {
+        hold(passage);
+        return;
+    }
+    call->outcome.effect = has_lost_reply(call) ? IDEM_EFFECT_IN_DOUBT
+                                                : IDEM_EFFECT_REPLAYED;
+    record(passage);
+}
+
+/* The probe is all that has run. */
+static bool
+only_probed(const struct passage *passage)
+{
+    return passage->ticket.probe &&
+           idem_context_probed(passage->call->context) !=
+               IDEM_PROBED_NOT_DONE;
+}
+
+void
+passage_finish(struct passage *passage)
+{
+    struct idem_call *call = passage->call;
+    bool fails =
+        is_too_large(call) && call->method->oversize == IDEM_OVERSIZE_FAIL;
+
+    (void)IDEM_FAULT("once.handler.after");
+    renewal_end(passage->renewal);
+    passage->renewal = NULL;
+    passage->up = true;
+    if (fails)
+        fail_too_large(passage);
+    if (only_probed(passage)) {
+        finish_probe(passage);
+        return;
+    }
+    if (passage->ticket.probe)
+        once_count(passage->once, ONCE_EXECUTED);
+    if (!was_begun(call))
+        release(passage);
+    else if (met_conflict(passage))
+        ask_to(passage, passage->once->store->ops->release, released_to_repeat);
+    else
+        finish_handler(passage);
 }

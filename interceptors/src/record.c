@@ -2,17 +2,20 @@
 
 #include <idem/reason.h>
 
-/* A RUNNING record whose lease is over is three more: the call that finds it
- * may run it again, must hold it, or nothing of it was begun. */
+/* A RUNNING record whose lease is over is four more: the call that finds it
+ * may run it again, must ask its probe, must hold it, or nothing of it was
+ * begun. A call with a probe asks it of a key in doubt too. */
 enum found {
     AT_ABSENT,
     AT_RUNNING,
     AT_LAPSED,
+    AT_PROBED,
     AT_HELD,
     AT_UNBEGUN,
     AT_RELEASED,
     AT_DONE,
     AT_DOUBT,
+    AT_DOUBT_PROBED,
     AT_ABANDONED,
 };
 
@@ -36,6 +39,7 @@ enum arrow {
     ABANDONED,
     EXPIRED,
     TAKE,
+    PROBE,
     HOLD,
     KILL,
     CLOSE,
@@ -52,6 +56,7 @@ static const struct {
     [ABANDONED] = {RECORD_KEEP, IDEM_VERDICT_ABANDONED},
     [EXPIRED] = {RECORD_KEEP, IDEM_VERDICT_EXPIRED},
     [TAKE] = {RECORD_TAKE, IDEM_VERDICT_MINE},
+    [PROBE] = {RECORD_TAKE, IDEM_VERDICT_MINE},
     [HOLD] = {RECORD_HOLD, IDEM_VERDICT_DOUBT},
     [KILL] = {RECORD_ABANDON, IDEM_VERDICT_ABANDONED},
     [CLOSE] = {RECORD_SETTLE, IDEM_VERDICT_MINE},
@@ -70,6 +75,8 @@ static const unsigned char arrows[AT_ABANDONED + 1][SETTLE_LATE + 1] = {
     [AT_RUNNING] = ALWAYS(RUNNING),
     [AT_LAPSED] =
         {TAKE,    HOLD,    HOLD,    HOLD,    RUNNING, RUNNING, CLOSE,   CLOSE},
+    [AT_PROBED] =
+        {PROBE,   HOLD,    HOLD,    HOLD,    DOUBT,   DOUBT,   CLOSE,   CLOSE},
     [AT_HELD] =
         {HOLD,    HOLD,    HOLD,    HOLD,    DOUBT,   DOUBT,   CLOSE,   CLOSE},
     [AT_UNBEGUN] =
@@ -79,15 +86,27 @@ static const unsigned char arrows[AT_ABANDONED + 1][SETTLE_LATE + 1] = {
     [AT_DONE] = ALWAYS(DONE),
     [AT_DOUBT] =
         {DOUBT,   DOUBT,   DOUBT,   DOUBT,   DOUBT,   DOUBT,   CLOSE,   CLOSE},
+    [AT_DOUBT_PROBED] =
+        {PROBE,   DOUBT,   DOUBT,   DOUBT,   DOUBT,   DOUBT,   CLOSE,   CLOSE},
     [AT_ABANDONED] = ALWAYS(ABANDONED),
 };
 /* clang-format on */
 
 static bool
-may_run_again(const struct idem_ticket *ticket)
+states(const struct idem_ticket *ticket, enum idem_after_crash after_crash)
 {
     return ticket->mode == IDEM_MODE_LEASED &&
-           ticket->after_crash == IDEM_AFTER_CRASH_REEXECUTE;
+           ticket->after_crash == after_crash;
+}
+
+static enum found
+find_lapsed(const struct record *record, const struct idem_ticket *ticket)
+{
+    if (record->unbegun && ticket->mode == IDEM_MODE_LEASED)
+        return AT_UNBEGUN;
+    if (states(ticket, IDEM_AFTER_CRASH_REEXECUTE))
+        return AT_LAPSED;
+    return states(ticket, IDEM_AFTER_CRASH_PROBE) ? AT_PROBED : AT_HELD;
 }
 
 static enum found
@@ -97,17 +116,15 @@ find(const struct record *record, const struct idem_ticket *ticket)
     case RECORD_ABSENT:
         return AT_ABSENT;
     case RECORD_RUNNING:
-        if (record->lease_left_ms > 0)
-            return AT_RUNNING;
-        if (record->unbegun && ticket->mode == IDEM_MODE_LEASED)
-            return AT_UNBEGUN;
-        return may_run_again(ticket) ? AT_LAPSED : AT_HELD;
+        return record->lease_left_ms > 0 ? AT_RUNNING
+                                         : find_lapsed(record, ticket);
     case RECORD_RELEASED:
         return AT_RELEASED;
     case RECORD_DONE:
         return AT_DONE;
     case RECORD_DOUBT:
-        return AT_DOUBT;
+        return states(ticket, IDEM_AFTER_CRASH_PROBE) ? AT_DOUBT_PROBED
+                                                      : AT_DOUBT;
     case RECORD_ABANDONED:
         break;
     }
@@ -135,6 +152,7 @@ step(const struct record *record, struct idem_ticket *ticket, enum asked asked)
     unsigned arrow = arrows[find(record, ticket)][asked + late];
 
     ticket->verdict = meaning[arrow].verdict;
+    ticket->probe = arrow == PROBE;
     ticket->first_at_ms = record->answer.first_at_ms;
     if (ticket->verdict == IDEM_VERDICT_DONE)
         tell_answer(record, ticket);

@@ -129,8 +129,9 @@ pg_take_arguments(struct pg_arguments *arguments, const struct row_key *key,
     pg_fence_arguments(arguments, key, record->token);
     pg_arguments_int(arguments, owner);
     pg_arguments_int(arguments, lease_ms);
-    pg_arguments_int(arguments, ticket->steps);
+    pg_arguments_int(arguments, ticket->steps && !ticket->probe);
     pg_arguments_int(arguments, record->unbegun);
+    pg_arguments_int(arguments, ticket->probe);
 }
 
 static const struct {

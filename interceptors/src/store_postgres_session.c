@@ -129,7 +129,9 @@ serve(struct pg_session *session, struct idem_ticket *ticket)
     clock->random(clock, &session->owner, sizeof(session->owner));
     if (before)
         session->owner = before;
-    if (attempt(session, ticket, before != 0) != PG_OK && claims)
+    /* A handler did begin, elsewhere, before a claim that is to probe. */
+    if (attempt(session, ticket, before != 0) != PG_OK && claims &&
+        !ticket->probe)
         pg_lost_remember(lost, ticket->id.digest, session->owner);
 }
 

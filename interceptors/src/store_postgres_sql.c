@@ -59,6 +59,7 @@ static const char *const templates[SQL_STATEMENTS] = {
         "lease_until = clock_timestamp() + $4::bigint * interval '1 ms', "
         "begun = $5::bigint = 0, step = NULL "
         "WHERE key = $1::uuid AND token = $2::bigint AND (state = 'RELEASED' "
+        "OR state = 'DOUBT' AND $7::bigint = 1 "
         "OR state = 'RUNNING' AND lease_until <= clock_timestamp() "
         "AND begun = ($6::bigint = 0)) "
         "RETURNING token, executions",

@@ -15,8 +15,8 @@ enum statement {
     SQL_OPAQUE,      /* those below have a twin for opaque keys */
     SQL_LOOK = SQL_OPAQUE, /* record.c reads it */
     SQL_CLAIM,             /* insert as RUNNING */
-    SQL_TAKE,              /* RELEASED or lapsed, begun as it was read: token,
-                            * executions */
+    SQL_TAKE,              /* RELEASED or lapsed, begun as it was read, or to be
+                            * probed in DOUBT: token, executions */
     SQL_HOLD,              /* a lapsed one becomes DOUBT */
     SQL_COMPLETE,          /* by the token's owner: first_at */
     SQL_RECORD,            /* insert as DONE: first_at */

@@ -35,7 +35,8 @@
         .take = "UPDATE " table " SET state = 'RUNNING', token = token + 1,"   \
                 " executions = executions + 1, lease_until = ?4,"              \
                 " begun = ?6, step = NULL" AT                                  \
-                " AND token = ?3 AND (state = 'RELEASED' OR"                   \
+                " AND token = ?3 AND (state = 'RELEASED'"                      \
+                " OR (state = 'DOUBT' AND ?8 = 1) OR"                          \
                 " (state = 'RUNNING' AND lease_until <= ?5 AND begun = ?7))",  \
         .abandon =                                                             \
             "UPDATE " table " SET state = 'ABANDONED', done_at = ?4,"          \
@@ -292,8 +293,9 @@ sqlite_record_take(struct sqlite_db *db, struct idem_ticket *ticket,
     sqlite3_bind_int64(statement, 3, read->token);
     sqlite3_bind_int64(statement, 4, now_ms + ticket->lease_ms);
     sqlite3_bind_int64(statement, 5, now_ms);
-    sqlite3_bind_int(statement, 6, !ticket->steps);
+    sqlite3_bind_int(statement, 6, !ticket->steps || ticket->probe);
     sqlite3_bind_int(statement, 7, !read->unbegun);
+    sqlite3_bind_int(statement, 8, ticket->probe);
     return sqlite_db_change(db, statement, &ticket->error);
 }
 

@@ -3,6 +3,8 @@
 #include "call.h"
 #include "utf8.h"
 
+#include <idem/reason.h>
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -39,6 +41,36 @@ context_end(struct idem_context *context, enum idem_status status)
     memcpy(outcome->reason, context->error.reason, sizeof(outcome->reason));
     memcpy(outcome->message, context->error.message, sizeof(outcome->message));
     utf8_repair(outcome->message);
+}
+
+/* Why the probe knows nothing is the best that a caller can be told. */
+static void
+say_in_doubt(struct idem_context *context)
+{
+    const char *why = context->error.status == IDEM_OK
+                          ? "somebody has to resolve it"
+                          : context->error.message;
+    char said[sizeof(context->error.message)];
+
+    memcpy(said, why, strlen(why) + 1);
+    idem_call_fail(context->call, IDEM_ABORTED, IDEM_EFFECT_IN_DOUBT,
+                   IDEM_KEY_IN_DOUBT,
+                   "an execution of this key ended half-way, and its probe "
+                   "does not know how: %s",
+                   said);
+    utf8_repair(context->call->outcome.message);
+}
+
+void
+context_end_probe(struct idem_context *context, enum idem_probed probed)
+{
+    if (probed != IDEM_PROBED_DONE && probed != IDEM_PROBED_NOT_DONE)
+        probed = IDEM_PROBED_UNKNOWN;
+    context->probed = probed;
+    if (probed == IDEM_PROBED_DONE)
+        context_end(context, context->error.status);
+    else if (probed == IDEM_PROBED_UNKNOWN)
+        say_in_doubt(context);
 }
 
 void *
@@ -183,6 +215,19 @@ void *
 idem_context_slot(const struct idem_context *context)
 {
     return context->slot;
+}
+
+void
+idem_context_set_task(struct idem_context *context, enum idem_task task)
+{
+    context->task = task;
+    context->probed = IDEM_PROBED_UNKNOWN;
+}
+
+enum idem_probed
+idem_context_probed(const struct idem_context *context)
+{
+    return context->probed;
 }
 
 struct idem_call *

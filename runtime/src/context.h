@@ -17,6 +17,8 @@ struct idem_context {
     int64_t fence;
     atomic_bool lost; /* the lease; set on any thread */
     void *slot;
+    enum idem_task task;
+    enum idem_probed probed;
 };
 
 /* Sets call->context too. */
@@ -31,5 +33,10 @@ void context_begin(struct idem_context *context);
  * the effect COMMITTED or ROLLED_BACK (an interceptor above may know better). A
  * status that is no code is UNKNOWN. */
 void context_end(struct idem_context *context, enum idem_status status);
+
+/* After a probe, instead: keeps what it said. DONE: the outcome is its answer,
+ * OK unless it used idem_context_fail. UNKNOWN: ABORTED, in doubt. NOT_DONE:
+ * nothing yet, the handler is to run. */
+void context_end_probe(struct idem_context *context, enum idem_probed probed);
 
 #endif

@@ -69,27 +69,69 @@ idem_context_method(const struct idem_context *context, const char *name)
     return entry ? entry->method : NULL;
 }
 
-static void
-run_handler(struct server_call *call)
+/* A reply for the author's code to fill; NULL: there is none, and the call is
+ * refused. */
+static struct ProtobufCMessage *
+begin_reply(struct server_call *call)
 {
     struct idem_call *base = &call->call.base;
-    const struct idem_method *method = base->method;
-    struct ProtobufCMessage *reply = message_new(method->reply, base->arena);
-    enum idem_status status;
+    struct ProtobufCMessage *reply =
+        message_new(base->method->reply, base->arena);
 
     IDEM_ASSERT(base->message);
     if (!reply) {
         idem_call_fail(base, IDEM_RESOURCE_EXHAUSTED, IDEM_EFFECT_REFUSED, NULL,
                        "out of memory");
-        return;
+        return NULL;
     }
     call->call.sent = true;
     context_begin(&call->context);
-    status = method->invoke(call->entry->handlers, &call->context,
-                            base->message, reply);
-    context_end(&call->context, status);
+    return reply;
+}
+
+static void
+run_handler(struct server_call *call)
+{
+    struct idem_call *base = &call->call.base;
+    struct ProtobufCMessage *reply = begin_reply(call);
+
+    if (!reply)
+        return;
+    context_end(&call->context,
+                base->method->invoke(call->entry->handlers, &call->context,
+                                     base->message, reply));
     if (base->outcome.status == IDEM_OK)
         pack_reply(call, reply);
+}
+
+/* An execution before this one ended half-way: what became of it comes first.
+ */
+static void
+probe_and_run(struct server_call *call)
+{
+    struct idem_call *base = &call->call.base;
+    struct ProtobufCMessage *reply = begin_reply(call);
+    enum idem_probed probed = IDEM_PROBED_UNKNOWN;
+
+    if (!reply)
+        return;
+    if (base->method->probe)
+        probed = base->method->probe(call->entry->handlers, &call->context,
+                                     base->message, reply);
+    context_end_probe(&call->context, probed);
+    if (probed == IDEM_PROBED_NOT_DONE)
+        run_handler(call);
+    else if (base->outcome.status == IDEM_OK)
+        pack_reply(call, reply);
+}
+
+static void
+run_task(struct server_call *call)
+{
+    if (call->context.task == IDEM_TASK_PROBE)
+        probe_and_run(call);
+    else
+        run_handler(call);
 }
 
 /* Nobody waits for it any more, and it was not begun (case B047). */
@@ -127,7 +169,7 @@ run_job(struct job *job)
     if (idem_call_interrupted(&call->call.base))
         refuse_late(call);
     else
-        run_handler(call);
+        run_task(call);
     idem_call_resume(&call->call.base, IDEM_ANSWER);
 }
 
@@ -213,7 +255,7 @@ endpoint_send(struct call *base)
         if (idem_call_interrupted(&base->base))
             refuse_late(call);
         else
-            run_handler(call);
+            run_task(call);
         return IDEM_ANSWER;
     }
     if (!idem_call_keep(&base->base, &holder, call))

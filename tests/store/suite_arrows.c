@@ -218,31 +218,26 @@ a_lease_that_is_over_is_taken_over_when_it_may_run_again(void **state)
     call_close(&next);
 }
 
-/* Fault 7: HOLD, and PROBE as HOLD. */
+/* Fault 7. */
 static void
 a_lease_that_is_over_is_in_doubt_when_it_must_be_held(void **state)
 {
-    static const enum idem_after_crash held[] = {IDEM_AFTER_CRASH_HOLD,
-                                                 IDEM_AFTER_CRASH_PROBE};
     struct suite *suite = *state;
+    struct suite_call lost, next;
+    char key[IDEM_KEY_MAX + 1];
 
-    for (int i = 0; i < 2; i++) {
-        struct suite_call lost, next;
-        char key[IDEM_KEY_MAX + 1];
-
-        suite_key(suite, key);
-        call_open(&lost, suite, key, IDEM_MODE_LEASED, 1);
-        call_open(&next, suite, key, IDEM_MODE_LEASED, 1);
-        next.ticket.after_crash = held[i];
-        assert_int_equal(call_claim(&lost), IDEM_VERDICT_MINE);
-        suite_pass_lease(suite);
-        assert_int_equal(call_look(&next), IDEM_VERDICT_DOUBT);
-        assert_int_equal(call_claim(&next), IDEM_VERDICT_DOUBT);
-        next.ticket.after_crash = IDEM_AFTER_CRASH_REEXECUTE;
-        assert_int_equal(call_claim(&next), IDEM_VERDICT_DOUBT);
-        call_close(&lost);
-        call_close(&next);
-    }
+    suite_key(suite, key);
+    call_open(&lost, suite, key, IDEM_MODE_LEASED, 1);
+    call_open(&next, suite, key, IDEM_MODE_LEASED, 1);
+    next.ticket.after_crash = IDEM_AFTER_CRASH_HOLD;
+    assert_int_equal(call_claim(&lost), IDEM_VERDICT_MINE);
+    suite_pass_lease(suite);
+    assert_int_equal(call_look(&next), IDEM_VERDICT_DOUBT);
+    assert_int_equal(call_claim(&next), IDEM_VERDICT_DOUBT);
+    next.ticket.after_crash = IDEM_AFTER_CRASH_REEXECUTE;
+    assert_int_equal(call_claim(&next), IDEM_VERDICT_DOUBT);
+    call_close(&lost);
+    call_close(&next);
 }
 
 static void

@@ -218,6 +218,29 @@ push_step(struct idem_context *context, const effects_add_request *request,
     return push(context, request, reply);
 }
 
+/* Looks for the key where push has written it; or says what it is told. */
+static enum idem_probed
+probe_push(struct idem_context *context, const effects_add_request *request,
+           effects_add_reply *reply)
+{
+    struct effects *effects = idem_context_user(context);
+    unsigned pushes =
+        effects_pushes(effects->push_log, idem_context_key(context));
+
+    pthread_mutex_lock(&effects->lock);
+    effects->probes++;
+    pthread_mutex_unlock(&effects->lock);
+    if (request->probe_says > 0) {
+        (void)idem_context_fail(context, IDEM_UNAVAILABLE, "told to say so");
+        return (enum idem_probed)(request->probe_says - 1);
+    }
+    if (pushes == 0)
+        return IDEM_PROBED_NOT_DONE;
+    reply->number = pushes;
+    reply->amount = request->amount;
+    return IDEM_PROBED_DONE;
+}
+
 static enum idem_status
 count(struct idem_context *context, const effects_count_request *request,
       effects_count_reply *reply)
@@ -252,5 +275,7 @@ const struct effects_handlers effects_handlers = {
     .push_always = push,
     .push_again = push,
     .push_step = push_step,
+    .push_probe = push,
+    .push_probe_probe = probe_push,
     .count = count,
 };

@@ -21,6 +21,7 @@ struct effects {
     bool held;             /* handlers stop after their effect */
     unsigned inside;       /* that have written their effect and not returned */
     unsigned runs;         /* handlers that were begun */
+    unsigned probes;       /* that were asked */
     unsigned left_failing; /* so many handlers fail from here … */
     enum idem_status fail_with; /* … with this status */
 };

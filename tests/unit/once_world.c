@@ -2,6 +2,8 @@
 
 #include "effects.idem.h"
 
+#include <idem/context_once.h>
+
 #include "arena.h"
 #include "timer.h"
 
@@ -223,6 +225,22 @@ trial_return(struct trial *trial, enum idem_status status, const char *reply)
 
     context_end(&trial->context, status);
     if (status == IDEM_OK)
+        base->reply = text_in(base->arena, reply);
+    idem_call_resume(base, IDEM_ANSWER);
+}
+
+void
+trial_probe(struct trial *trial, enum idem_probed probed, const char *reply)
+{
+    struct idem_call *base = &trial->call.base;
+
+    assert_int_equal(trial->context.task, IDEM_TASK_PROBE);
+    context_end_probe(&trial->context, probed);
+    if (probed == IDEM_PROBED_NOT_DONE) {
+        context_begin(&trial->context);
+        return;
+    }
+    if (base->outcome.status == IDEM_OK)
         base->reply = text_in(base->arena, reply);
     idem_call_resume(base, IDEM_ANSWER);
 }

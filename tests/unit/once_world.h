@@ -61,6 +61,11 @@ void trial_await_handler(struct trial *trial, unsigned begun);
 void trial_return(struct trial *trial, enum idem_status status,
                   const char *reply);
 
+/* The probe, which is begun in the handler's place, returns. NOT_DONE: the
+ * handler is begun now. */
+void trial_probe(struct trial *trial, enum idem_probed probed,
+                 const char *reply);
+
 /* The endpoint gives the call back before its handler began. */
 void trial_refuse(struct trial *trial);
 

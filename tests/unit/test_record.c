@@ -148,18 +148,60 @@ what_is_not_begun_is_held_by_a_transaction(void **state)
 static void
 only_a_leased_call_of_reexecute_runs_after_a_crash(void **state)
 {
-    static const enum idem_after_crash held[] = {0, IDEM_AFTER_CRASH_HOLD,
-                                                 IDEM_AFTER_CRASH_PROBE};
+    static const enum idem_after_crash held[] = {0, IDEM_AFTER_CRASH_HOLD};
     struct record record = record_of(RECORD_RUNNING, 0, false);
     struct idem_ticket ticket;
 
     (void)state;
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < 2; i++) {
         ticket = ticket_of(IDEM_MODE_LEASED, held[i]);
         assert_int_equal(record_claim(&record, &ticket), RECORD_HOLD);
     }
     ticket = ticket_of(IDEM_MODE_TRANSACTION, IDEM_AFTER_CRASH_REEXECUTE);
     assert_int_equal(record_claim(&record, &ticket), RECORD_HOLD);
+}
+
+/* Faults 7 to 9: under the next token, and never as if it had not begun. */
+static void
+a_call_with_a_probe_is_lent_what_is_in_doubt(void **state)
+{
+    static const enum record_state states[] = {RECORD_RUNNING, RECORD_DOUBT};
+
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        struct record record = record_of(states[i], 0, false);
+        struct idem_ticket ticket =
+            ticket_of(IDEM_MODE_LEASED, IDEM_AFTER_CRASH_PROBE);
+
+        assert_int_equal(record_claim(&record, &ticket), RECORD_TAKE);
+        assert_true(ticket.probe);
+        record_look(&record, &ticket);
+        assert_int_equal(ticket.verdict, IDEM_VERDICT_DOUBT);
+        record.window_over = true;
+        (void)record_claim(&record, &ticket);
+        assert_int_equal(ticket.verdict, IDEM_VERDICT_DOUBT);
+        assert_false(ticket.probe);
+    }
+}
+
+static void
+a_call_with_a_probe_does_not_ask_it_without_need(void **state)
+{
+    struct record record = record_of(RECORD_RUNNING, 0, false);
+    struct idem_ticket ticket =
+        ticket_of(IDEM_MODE_LEASED, IDEM_AFTER_CRASH_PROBE);
+
+    (void)state;
+    record.unbegun = true;
+    assert_int_equal(record_claim(&record, &ticket), RECORD_TAKE);
+    assert_false(ticket.probe);
+    record.state = RECORD_RELEASED;
+    assert_int_equal(record_claim(&record, &ticket), RECORD_TAKE);
+    assert_false(ticket.probe);
+    record.state = RECORD_DOUBT;
+    ticket.mode = IDEM_MODE_TRANSACTION;
+    assert_int_equal(record_claim(&record, &ticket), RECORD_KEEP);
+    assert_int_equal(ticket.verdict, IDEM_VERDICT_DOUBT);
 }
 
 /* semantics.md 3.4: before every other decision. */
@@ -251,6 +293,8 @@ main(void)
         cmocka_unit_test(what_is_not_begun_runs_again_or_never),
         cmocka_unit_test(what_is_not_begun_is_held_by_a_transaction),
         cmocka_unit_test(only_a_leased_call_of_reexecute_runs_after_a_crash),
+        cmocka_unit_test(a_call_with_a_probe_is_lent_what_is_in_doubt),
+        cmocka_unit_test(a_call_with_a_probe_does_not_ask_it_without_need),
         cmocka_unit_test(another_request_is_told_so_in_every_state),
         cmocka_unit_test(who_has_the_key_alone_is_not_compared),
         cmocka_unit_test(an_answer_that_was_dropped_is_final_all_the_same),

@@ -27,6 +27,10 @@ struct idem_shield;
  * INTERNAL and UNKNOWN of a TRANSACTION are released without a limit of times:
  * the client's policy says how often it asks. A LEASED key is then in doubt.
  *
+ * A method with a probe whose execution ended half-way: DONE is recorded and
+ * told as REPLAYED, NOT_DONE runs the handler, UNKNOWN is ABORTED
+ * KEY_IN_DOUBT.
+ *
  * A handler that marks its steps (<idem/step.h>) and fails before its first
  * mark has done nothing: ROLLED_BACK, and released unless the status is one
  * that is recorded.
@@ -55,6 +59,7 @@ struct idem_once_options {
 
 struct idem_once_counts {
     uint64_t executed;   /* handlers let through */
+    uint64_t probed;     /* probes asked of an execution that ended half-way */
     uint64_t replayed;   /* answered from a record, by memory, Redis or store */
     uint64_t shielded;   /* of these: by Redis */
     uint64_t remembered; /* answers and refusals out of this process's memory */

@@ -16,7 +16,7 @@
  *   ABSENT     RUNNING   DONE(tx)   -         -              ABANDONED
  *   RUNNING    (lease)   DONE       RELEASED  RUNNING, DOUBT DOUBT**
  *   RELEASED   RUNNING   -          -         -              ABANDONED
- *   DOUBT      -         DONE***    RELEASED***              -
+ *   DOUBT      (probe)   DONE***    RELEASED***              -
  *   DONE       -         -          -         -              -
  *   ABANDONED  -         -          -         -              -
  *
@@ -29,9 +29,10 @@
  *
  * The lease is over: REEXECUTE runs it again; HOLD makes it DOUBT, because the
  * claim is all that tells that its handler was begun: whoever claims and then
- * does not begin releases. PROBE is as HOLD until there are probes. A window
- * that is over begins nothing: EXPIRED instead of RUNNING, or DOUBT after a
- * crash.
+ * does not begin releases. PROBE lends it to the call that claims, under the
+ * next token, to ask what became of it (ticket->probe); so it does with DOUBT.
+ * Whoever was lent it and does not find out makes it DOUBT. A window that is
+ * over begins nothing: EXPIRED instead of RUNNING, or DOUBT after a crash.
  *
  * Steps: a claim with ticket->steps is not begun until its owner marks a step.
  * A record that is not begun and whose lease is over is taken over whatever
@@ -121,6 +122,9 @@ struct idem_ticket {
     int64_t token;                    /* MINE: the fencing token. DOUBT: whose
                                        * it is, for settle */
     unsigned executions;              /* MINE: this one included */
+    bool probe; /* MINE of a claim: an execution before was begun, and nobody
+                 * knows how it ended: ask the probe before the handler. Never
+                 * release it before NOT_DONE: doubt */
     int64_t wait_ms;
     const struct idem_settlement *settlement; /* in: settle */
     const char *step;                         /* in: mark. Not empty */

@@ -22,6 +22,20 @@ IDEM_API void idem_context_set_owned(struct idem_context *context, bool owned);
 IDEM_API void idem_context_set_slot(struct idem_context *context, void *slot);
 IDEM_API void *idem_context_slot(const struct idem_context *context);
 
+/* What the endpoint does with a call that comes down. */
+enum idem_task {
+    IDEM_TASK_RUN,   /* the handler */
+    IDEM_TASK_PROBE, /* the probe; then, if it says NOT_DONE, the handler */
+};
+
+/* RUN until set. Before the endpoint, by the holder of the call. */
+IDEM_API void idem_context_set_task(struct idem_context *context,
+                                    enum idem_task task);
+
+/* What the probe of this task has said; UNKNOWN when it was not asked. */
+IDEM_API enum idem_probed
+idem_context_probed(const struct idem_context *context);
+
 /* The call that the handler answers. */
 IDEM_API struct idem_call *
 idem_context_call(const struct idem_context *context);

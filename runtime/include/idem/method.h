@@ -50,6 +50,13 @@ enum idem_dispatch {
     IDEM_DISPATCH_ASYNC = 3,  /* it keeps the context and answers later */
 };
 
+/* What a probe found out of an execution that ended half-way. */
+enum idem_probed {
+    IDEM_PROBED_UNKNOWN = 0, /* it cannot be said: the key stays in doubt */
+    IDEM_PROBED_DONE = 1,    /* it took effect; this is its answer */
+    IDEM_PROBED_NOT_DONE = 2, /* nothing of it stands: run the handler */
+};
+
 /* gRPC's retryPolicy (gRFC A6). All zero: the method is not retried. */
 struct idem_retry_policy {
     unsigned max_attempts; /* the first included */
@@ -85,12 +92,19 @@ typedef enum idem_status idem_invoke_fn(const void *handlers,
                                         const struct ProtobufCMessage *request,
                                         struct ProtobufCMessage *reply);
 
+/* The same for an author's probe and, which says as a handler does, rebuild. */
+typedef enum idem_probed
+idem_invoke_probe_fn(const void *handlers, struct idem_context *context,
+                     const struct ProtobufCMessage *request,
+                     struct ProtobufCMessage *reply);
+
 struct idem_method {
     const char *name;  /* "payments.v1.Payments/Charge": on the wire */
     const char *scope; /* in the record's digest; the name unless aliased */
     const struct ProtobufCMessageDescriptor *request;
     const struct ProtobufCMessageDescriptor *reply;
     idem_invoke_fn *invoke; /* UNIMPLEMENTED for an empty slot */
+    idem_invoke_probe_fn *probe; /* after_crash PROBE; NULL: UNKNOWN */
 
     enum idem_mode mode;
     enum idem_dispatch dispatch;

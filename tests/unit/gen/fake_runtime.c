@@ -68,6 +68,19 @@ idem_server_register(struct idem_server *server,
 }
 
 enum idem_status
+idem_fail(struct idem_error *err, enum idem_status status, const char *format,
+          ...)
+{
+    va_list args;
+
+    (void)err;
+    va_start(args, format);
+    vsnprintf(fake_runtime.failure, sizeof(fake_runtime.failure), format, args);
+    va_end(args);
+    return status;
+}
+
+enum idem_status
 idem_context_fail(struct idem_context *context, enum idem_status status,
                   const char *format, ...)
 {

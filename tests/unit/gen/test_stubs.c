@@ -167,6 +167,61 @@ a_table_is_registered_with_its_size_and_user(void **state)
     assert_ptr_equal(fake_runtime.user, &user);
 }
 
+static enum idem_status
+switch_over(struct idem_context *context, const shop_party *request,
+            shop_party *reply)
+{
+    (void)context;
+    (void)request;
+    (void)reply;
+    return IDEM_OK;
+}
+
+static enum idem_probed
+probe_switch(struct idem_context *context, const shop_party *request,
+             shop_party *reply)
+{
+    (void)context;
+    reply->number = request->number + 1;
+    return IDEM_PROBED_DONE;
+}
+
+static void
+a_method_that_states_probe_is_not_registered_without_one(void **state)
+{
+    struct shop_handlers handlers = {.switch_ = switch_over};
+
+    (void)state;
+    assert_int_equal(shop_register(NULL, &handlers, NULL, NULL),
+                     IDEM_FAILED_PRECONDITION);
+    assert_string_equal(fake_runtime.failure,
+                        "shop.v1.Shop/Switch states after_crash: PROBE: fill "
+                        "the slot switch_probe");
+    assert_null(fake_runtime.handlers);
+    handlers.switch_probe = probe_switch;
+    assert_int_equal(shop_register(NULL, &handlers, NULL, NULL), IDEM_OK);
+    assert_ptr_equal(fake_runtime.handlers, &handlers);
+}
+
+static void
+a_probe_gets_its_own_types(void **state)
+{
+    struct shop_handlers handlers = {.switch_probe = probe_switch};
+    shop_party request = SHOP_PARTY_INIT, reply = SHOP_PARTY_INIT;
+
+    (void)state;
+    request.number = 6;
+    assert_int_equal(shop_switch_method.probe(&handlers, NULL, &request.base,
+                                              &reply.base),
+                     IDEM_PROBED_DONE);
+    assert_int_equal(reply.number, 7);
+    handlers.switch_probe = NULL;
+    assert_int_equal(shop_switch_method.probe(&handlers, NULL, &request.base,
+                                              &reply.base),
+                     IDEM_PROBED_UNKNOWN);
+    assert_null(shop_buy_method.probe);
+}
+
 int
 main(void)
 {
@@ -181,6 +236,9 @@ main(void)
         cmocka_unit_test_setup(an_async_stub_without_a_callback_is_fine, reset),
         cmocka_unit_test_setup(a_handler_gets_its_own_types, reset),
         cmocka_unit_test_setup(an_empty_slot_is_unimplemented, reset),
+        cmocka_unit_test_setup(
+            a_method_that_states_probe_is_not_registered_without_one, reset),
+        cmocka_unit_test_setup(a_probe_gets_its_own_types, reset),
         cmocka_unit_test_setup(a_table_is_registered_with_its_size_and_user,
                                reset),
     };

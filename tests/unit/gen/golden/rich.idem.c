@@ -80,6 +80,37 @@ invoke_shop_send_http_hook(const void *handlers,
 }
 
 static enum idem_status
+invoke_shop_switch(const void *handlers,
+    struct idem_context *context,
+    const struct ProtobufCMessage *request,
+    struct ProtobufCMessage *reply)
+{
+    const struct shop_handlers *table = handlers;
+
+    if (!table->switch_)
+        return idem_context_fail(context, IDEM_UNIMPLEMENTED,
+            "%s has no handler", SHOP_SWITCH_METHOD);
+    return table->switch_(context,
+        (const shop_party *)request,
+        (shop_party *)reply);
+}
+
+static enum idem_probed
+probe_shop_switch(const void *handlers,
+    struct idem_context *context,
+    const struct ProtobufCMessage *request,
+    struct ProtobufCMessage *reply)
+{
+    const struct shop_handlers *table = handlers;
+
+    if (!table->switch_probe)
+        return IDEM_PROBED_UNKNOWN;
+    return table->switch_probe(context,
+        (const shop_party *)request,
+        (shop_party *)reply);
+}
+
+static enum idem_status
 invoke_shop_delete(const void *handlers,
     struct idem_context *context,
     const struct ProtobufCMessage *request,
@@ -152,7 +183,7 @@ static const struct idem_map_field shop_look_maps[] = {
     {&shop__v1__buy_request__descriptor, 9}, /* labels */
 };
 
-const struct idem_method shop_methods[5] = {
+const struct idem_method shop_methods[6] = {
     {
         .name = SHOP_BUY_METHOD,
         .scope = "shop/buy",
@@ -216,6 +247,36 @@ const struct idem_method shop_methods[5] = {
                   .max_backoff_ms = 2000,
                   .backoff_multiplier_milli = 2000,
                   .retryable = 0x4004},
+    },
+    {
+        .name = SHOP_SWITCH_METHOD,
+        .scope = "shop.v1.Shop/Switch",
+        .request = &shop__v1__party__descriptor,
+        .reply = &shop__v1__party__descriptor,
+        .invoke = invoke_shop_switch,
+        .probe = probe_shop_switch,
+        .mode = IDEM_MODE_LEASED,
+        .dispatch = IDEM_DISPATCH_POOL,
+        .read_only = false,
+        .idempotent = false,
+        .key_source = IDEM_KEY_MINTED,
+        .key_required = true,
+        .window_ms = 86400000,
+        .timeout_ms = 0,
+        .lease_ms = 10000,
+        .max_execution_ms = 300000,
+        .recorded = 0x9ae9,
+        .in_flight = IDEM_IN_FLIGHT_WAIT,
+        .ask_redis = IDEM_ASK_REDIS_REPEATS,
+        .after_crash = IDEM_AFTER_CRASH_PROBE,
+        .steps = false,
+        .max_reply = 1048576,
+        .oversize = IDEM_OVERSIZE_FAIL,
+        .retry = {.max_attempts = 5,
+                  .initial_backoff_ms = 100,
+                  .max_backoff_ms = 2000,
+                  .backoff_multiplier_milli = 2000,
+                  .retryable = 0x4000},
     },
     {
         .name = SHOP_DELETE_METHOD,
@@ -303,7 +364,7 @@ const struct idem_method shop_methods[5] = {
 const struct idem_service shop_service = {
     .name = SHOP_SERVICE,
     .methods = shop_methods,
-    .n_methods = 5,
+    .n_methods = 6,
     .descriptors = {file_descriptors, sizeof(file_descriptors)},
 };
 
@@ -312,6 +373,10 @@ shop_register(struct idem_server *server,
     const struct shop_handlers *handlers,
     void *user, struct idem_error *err)
 {
+    if (handlers->switch_ && !handlers->switch_probe)
+        return idem_fail(err, IDEM_FAILED_PRECONDITION,
+            "%s states after_crash: PROBE: fill the slot switch_probe",
+            SHOP_SWITCH_METHOD);
     return idem_server_register(server, &shop_service,
         handlers, sizeof(*handlers), user, err);
 }
@@ -425,6 +490,62 @@ shop_send_http_hook_read_reply(struct idem_bytes bytes,
 
     if (status == IDEM_OK)
         *reply = (google_protobuf_empty *)raw;
+    return status;
+}
+
+enum idem_status
+shop_switch(struct idem_channel *channel,
+    const shop_party *request,
+    shop_party **reply,
+    const struct idem_call_options *options,
+    struct idem_outcome *outcome)
+{
+    struct ProtobufCMessage *raw = NULL;
+    enum idem_status status = idem_channel_call(channel,
+        &shop_switch_method,
+        (const struct ProtobufCMessage *)request,
+        reply ? &raw : NULL, options, outcome);
+
+    if (reply && status == IDEM_OK)
+        *reply = (shop_party *)raw;
+    return status;
+}
+
+static void
+finish_shop_switch(struct idem_call *call,
+    const struct ProtobufCMessage *reply,
+    const struct idem_outcome *outcome, void (*author)(void))
+{
+    shop_switch_done *done = (shop_switch_done *)author;
+
+    if (done)
+        done(call, (const shop_party *)reply, outcome);
+}
+
+struct idem_call *
+shop_switch_async(struct idem_channel *channel,
+    const shop_party *request,
+    const struct idem_call_options *options,
+    shop_switch_done *done)
+{
+    return idem_channel_start(channel,
+        &shop_switch_method,
+        (const struct ProtobufCMessage *)request, options,
+        finish_shop_switch,
+        (void (*)(void))done);
+}
+
+enum idem_status
+shop_switch_read_reply(struct idem_bytes bytes,
+    shop_party **reply,
+    struct idem_error *err)
+{
+    struct ProtobufCMessage *raw;
+    enum idem_status status = idem_channel_read_reply(
+        &shop_switch_method, bytes, &raw, err);
+
+    if (status == IDEM_OK)
+        *reply = (shop_party *)raw;
     return status;
 }
 

@@ -72,7 +72,7 @@ void shop_party_free(shop_party *message);
 
 /* The shop. */
 #define SHOP_SERVICE "shop.v1.Shop"
-extern const struct idem_method shop_methods[5];
+extern const struct idem_method shop_methods[6];
 extern const struct idem_service shop_service;
 
 /* What answers shop.v1.Shop. An empty slot answers UNIMPLEMENTED.
@@ -87,6 +87,17 @@ struct shop_handlers {
     enum idem_status (*send_http_hook)(struct idem_context *context,
         const shop_http_hook *request,
         google_protobuf_empty *reply);
+    /* Found out, not repeated. */
+    enum idem_status (*switch_)(struct idem_context *context,
+        const shop_party *request,
+        shop_party *reply);
+    /* Switch ended half-way: did it take effect? Asks, never acts.
+     * DONE: fill reply, or say the final error with
+     * idem_context_fail(). NOT_DONE: the handler runs again,
+     * with the same derived keys. UNKNOWN: in doubt. */
+    enum idem_probed (*switch_probe)(struct idem_context *context,
+        const shop_party *request,
+        shop_party *reply);
     enum idem_status (*delete_)(struct idem_context *context,
         const shop_common_money *request,
         shop_common_money *reply);
@@ -166,9 +177,40 @@ enum idem_status shop_send_http_hook_read_reply(
     struct idem_bytes bytes, google_protobuf_empty **reply,
     struct idem_error *err) IDEM_MUST_CHECK;
 
+/* shop.v1.Shop/Switch: mode LEASED. */
+/* Found out, not repeated. */
+#define SHOP_SWITCH_METHOD "shop.v1.Shop/Switch"
+#define shop_switch_method (shop_methods[2])
+
+/* Call and wait. On OK *reply is the caller's, to be freed
+ * with shop_party_free(). reply, options and outcome may be NULL. */
+enum idem_status shop_switch(struct idem_channel *channel,
+    const shop_party *request,
+    shop_party **reply,
+    const struct idem_call_options *options,
+    struct idem_outcome *outcome);
+
+/* Start the call; done runs exactly once, on a thread of the
+ * library. reply is NULL unless the outcome is OK, and done's
+ * only while it runs. Give the handle back with
+ * idem_call_release(). */
+typedef void shop_switch_done(struct idem_call *call,
+    const shop_party *reply,
+    const struct idem_outcome *outcome);
+struct idem_call *shop_switch_async(struct idem_channel *channel,
+    const shop_party *request,
+    const struct idem_call_options *options,
+    shop_switch_done *done);
+
+/* The reply from its bytes, as idem_resolve() gives them. On
+ * OK *reply is the caller's, as above. */
+enum idem_status shop_switch_read_reply(
+    struct idem_bytes bytes, shop_party **reply,
+    struct idem_error *err) IDEM_MUST_CHECK;
+
 /* shop.v1.Shop/Delete: mode NONE. */
 #define SHOP_DELETE_METHOD "shop.v1.Shop/Delete"
-#define shop_delete_method (shop_methods[2])
+#define shop_delete_method (shop_methods[3])
 
 /* Call and wait. On OK *reply is the caller's, to be freed
  * with shop_common_money_free(). reply, options and outcome may be NULL. */
@@ -192,7 +234,7 @@ struct idem_call *shop_delete_async(struct idem_channel *channel,
 
 /* shop.v1.Shop/Register: mode NONE. */
 #define SHOP_CALL_REGISTER_METHOD "shop.v1.Shop/Register"
-#define shop_call_register_method (shop_methods[3])
+#define shop_call_register_method (shop_methods[4])
 
 /* Call and wait. On OK *reply is the caller's, to be freed
  * with shop_party_free(). reply, options and outcome may be NULL. */
@@ -216,7 +258,7 @@ struct idem_call *shop_call_register_async(struct idem_channel *channel,
 
 /* shop.v1.Shop/Look: mode NONE, no side effects. */
 #define SHOP_LOOK_METHOD "shop.v1.Shop/Look"
-#define shop_look_method (shop_methods[4])
+#define shop_look_method (shop_methods[5])
 
 /* Call and wait. On OK *reply is the caller's, to be freed
  * with shop_buy_reply_free(). reply, options and outcome may be NULL. */
