@@ -64,6 +64,20 @@ emit_probe_slot(struct text *out, const struct method *method)
 }
 
 static void
+emit_rebuild_slot(struct text *out, const struct method *method)
+{
+    text_add(
+        out,
+        "    /* %s is done and its reply was too large to be kept: make it\n"
+        "     * again. Reads only. */\n"
+        "    enum idem_status (*%s_rebuild)(struct idem_context *context,\n"
+        "        const %s *request,\n"
+        "        %s *reply);\n",
+        method->proto->name, method->snake, method->input->alias,
+        method->output->alias);
+}
+
+static void
 emit_handlers(struct text *out, const struct service *service)
 {
     text_add(out,
@@ -84,6 +98,8 @@ emit_handlers(struct text *out, const struct service *service)
                  method->slot, method->input->alias, method->output->alias);
         if (service_probes(method))
             emit_probe_slot(out, method);
+        if (service_rebuilds(method))
+            emit_rebuild_slot(out, method);
     }
     text_add(out, "};\n");
     text_add(out,

@@ -161,6 +161,8 @@ emit_method(struct text *out, const struct method *method, size_t n_key,
              method->output->lower, method->name);
     if (service_probes(method))
         text_add(out, "        .probe = probe_%s,\n", method->name);
+    if (service_rebuilds(method))
+        text_add(out, "        .rebuild = rebuild_%s,\n", method->name);
     if (n_key)
         text_add(
             out,

@@ -21,29 +21,31 @@ emit_frees(struct text *out, const struct model *model, const struct file *file)
     }
 }
 
+/* A function that calls what is in a slot; what is "handler" or "rebuild". */
 static void
-emit_invoke(struct text *out, const struct method *method)
+emit_invoke(struct text *out, const struct method *method, const char *verb,
+            const char *slot, const char *what)
 {
     const char *service = method->service->name;
 
     text_add(out,
              "\nstatic enum idem_status\n"
-             "invoke_%s(const void *handlers,\n"
+             "%s_%s(const void *handlers,\n"
              "    struct idem_context *context,\n"
              "    const struct ProtobufCMessage *request,\n"
              "    struct ProtobufCMessage *reply)\n{\n"
              "    const struct %s_handlers *table = handlers;\n\n",
-             method->name, service);
+             verb, method->name, service);
     text_add(out,
              "    if (!table->%s)\n"
              "        return idem_context_fail(context, IDEM_UNIMPLEMENTED,\n"
-             "            \"%%s has no handler\", %s_METHOD);\n",
-             method->slot, method->shout);
+             "            \"%%s has no %s\", %s_METHOD);\n",
+             slot, what, method->shout);
     text_add(out,
              "    return table->%s(context,\n"
              "        (const %s *)request,\n"
              "        (%s *)reply);\n}\n",
-             method->slot, method->input->alias, method->output->alias);
+             slot, method->input->alias, method->output->alias);
 }
 
 static void
@@ -64,6 +66,18 @@ emit_invoke_probe(struct text *out, const struct method *method)
              "        (const %s *)request,\n"
              "        (%s *)reply);\n}\n",
              method->snake, method->input->alias, method->output->alias);
+}
+
+static void
+emit_invokes(struct text *out, const struct method *method)
+{
+    emit_invoke(out, method, "invoke", method->slot, "handler");
+    if (service_probes(method))
+        emit_invoke_probe(out, method);
+    if (service_rebuilds(method))
+        emit_invoke(out, method, "rebuild",
+                    pool_printf(out->pool, "%s_rebuild", method->snake),
+                    "rebuild");
 }
 
 static void
@@ -163,10 +177,14 @@ emit_register(struct text *out, const struct service *service)
              "    const struct %s_handlers *handlers,\n"
              "    void *user, struct idem_error *err)\n{\n",
              name, name);
-    for (size_t i = 0; i < service->n_methods; i++)
-        if (service_probes(&service->methods[i]))
-            emit_demand(out, &service->methods[i], "after_crash: PROBE",
-                        "probe");
+    for (size_t i = 0; i < service->n_methods; i++) {
+        const struct method *method = &service->methods[i];
+
+        if (service_probes(method))
+            emit_demand(out, method, "after_crash: PROBE", "probe");
+        if (service_rebuilds(method))
+            emit_demand(out, method, "oversize: REBUILD", "rebuild");
+    }
     text_add(out,
              "    return idem_server_register(server, &%s_service,\n"
              "        handlers, sizeof(*handlers), user, err);\n}\n",
@@ -177,11 +195,8 @@ static void
 emit_service(struct text *out, const struct model *model,
              const struct service *service)
 {
-    for (size_t i = 0; i < service->n_methods; i++) {
-        emit_invoke(out, &service->methods[i]);
-        if (service_probes(&service->methods[i]))
-            emit_invoke_probe(out, &service->methods[i]);
-    }
+    for (size_t i = 0; i < service->n_methods; i++)
+        emit_invokes(out, &service->methods[i]);
     emit_methods(out, model, service);
     text_add(
         out,

@@ -149,6 +149,9 @@ add_method(struct table *table, const struct method *method)
     if (service_probes(method))
         add(table, pool_printf(pool, "%s_probe", method->name), what,
             &method->path);
+    if (service_rebuilds(method))
+        add(table, pool_printf(pool, "%s_rebuild", method->name), what,
+            &method->path);
     add(table, pool_printf(pool, "%s_METHOD", method->shout), what,
         &method->path);
 }

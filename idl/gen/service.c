@@ -104,6 +104,12 @@ service_probes(const struct method *method)
     return !strcmp(method->policy.after_crash, "PROBE");
 }
 
+bool
+service_rebuilds(const struct method *method)
+{
+    return !strcmp(method->policy.oversize, "REBUILD");
+}
+
 static const field_proto *
 field_named(const struct type *type, const char *name, size_t size)
 {

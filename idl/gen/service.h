@@ -35,8 +35,10 @@ struct method {
 struct service *services_of(const struct model *model, const struct file *file,
                             size_t *n);
 
-/* Whether the method has a slot for a probe beside its handler's. */
+/* Whether the method has a slot for a probe beside its handler's, and one for a
+ * rebuild. */
 bool service_probes(const struct method *method);
+bool service_rebuilds(const struct method *method);
 
 /* A path of the request's fields, "order.id", as the fields from the request
  * inward; fields has room for service_key_depth(path).

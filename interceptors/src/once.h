@@ -24,6 +24,7 @@ struct memory;
     X(REPLAYED, replayed)                                                      \
     X(SHIELDED, shielded)                                                      \
     X(REMEMBERED, remembered)                                                  \
+    X(REBUILT, rebuilt)                                                        \
     X(ATTACHED, attached)                                                      \
     X(REFUSED, refused)                                                        \
     X(BUSY, busy)                                                              \

@@ -43,6 +43,10 @@ passage_leave(struct passage *passage, const struct idem_answer *recorded)
 void
 passage_replay(struct passage *passage, const struct idem_answer *answer)
 {
+    if (passage_wants_rebuild(passage, answer)) {
+        passage_rebuild(passage, answer);
+        return;
+    }
     answer_replay(passage->call, answer);
     once_count(passage->once, ONCE_REPLAYED);
     passage_leave(passage, answer);

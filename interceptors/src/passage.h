@@ -32,8 +32,10 @@ struct passage {
     unsigned naps;
     unsigned repeats; /* executions after the first */
     bool up;          /* a handler was let through: this is the reply side */
-    bool looking;     /* ask what became of the key, do not claim it */
-    bool looked;      /* Redis was asked */
+    bool rebuilding;  /* its author makes the reply again that dropped lacks */
+    struct idem_answer dropped;
+    bool looking; /* ask what became of the key, do not claim it */
+    bool looked;  /* Redis was asked */
     char epoch[IDEM_EPOCH_MAX]; /* the authority's, before it was asked */
     /* What this call may say of its effect if it were refused now: REFUSED at
      * first, ROLLED_BACK after an execution that did not commit, IN_DOUBT while
@@ -74,6 +76,17 @@ void passage_judge(struct passage *passage);
 
 /* End with a recorded answer. */
 void passage_replay(struct passage *passage, const struct idem_answer *answer);
+
+/* Whether the method's own rebuild stands for a reply that is not in the
+ * record.
+ */
+bool passage_wants_rebuild(const struct passage *passage,
+                           const struct idem_answer *answer);
+
+/* Let the author make the reply again, read-only; and what came of it. Nothing
+ * is claimed: the record is done. */
+void passage_rebuild(struct passage *passage, const struct idem_answer *answer);
+void passage_end_rebuild(struct passage *passage);
 
 /* Leave with the outcome that is in the call. recorded: the answer that
  * duplicates get; NULL: there is none, the next in line asks. */

@@ -89,7 +89,9 @@ note_recorded(struct passage *passage)
     if (call->method->ask_redis == IDEM_ASK_REDIS_ALWAYS)
         passage_fill(passage, answer);
     (void)IDEM_FAULT("once.answer.before");
-    passage_leave(passage, answer);
+    /* Who waits beside it makes the reply of his own. */
+    passage_leave(passage,
+                  passage_wants_rebuild(passage, answer) ? NULL : answer);
 }
 
 /* TRANSACTION: nothing changed. LEASED: the effect is elsewhere and stands; the
@@ -351,8 +353,8 @@ finish_probe(struct passage *passage)
         hold(passage);
         return;
     }
-    call->outcome.effect = has_lost_reply(call) ? IDEM_EFFECT_IN_DOUBT
-                                                : IDEM_EFFECT_REPLAYED;
+    call->outcome.effect =
+        has_lost_reply(call) ? IDEM_EFFECT_IN_DOUBT : IDEM_EFFECT_REPLAYED;
     record(passage);
 }
 
@@ -361,8 +363,7 @@ static bool
 only_probed(const struct passage *passage)
 {
     return passage->ticket.probe &&
-           idem_context_probed(passage->call->context) !=
-               IDEM_PROBED_NOT_DONE;
+           idem_context_probed(passage->call->context) != IDEM_PROBED_NOT_DONE;
 }
 
 void
@@ -372,6 +373,10 @@ passage_finish(struct passage *passage)
     bool fails =
         is_too_large(call) && call->method->oversize == IDEM_OVERSIZE_FAIL;
 
+    if (passage->rebuilding) {
+        passage_end_rebuild(passage);
+        return;
+    }
     (void)IDEM_FAULT("once.handler.after");
     renewal_end(passage->renewal);
     passage->renewal = NULL;

@@ -29,6 +29,7 @@ take_outcome(struct idem_outcome *outcome, const struct header_end *end)
                           : IDEM_EFFECT_IN_DOUBT;
     outcome->final = end->final;
     outcome->first_at_ms = end->first_at_ms;
+    outcome->rebuilt = end->rebuilt;
     outcome->retry_after_ms = -1;
     if (end->has_retry_after && end->retry_after_ms <= INT64_MAX)
         outcome->retry_after_ms = (int64_t)end->retry_after_ms;

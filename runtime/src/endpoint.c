@@ -90,18 +90,23 @@ begin_reply(struct server_call *call)
 }
 
 static void
-run_handler(struct server_call *call)
+invoke(struct server_call *call, idem_invoke_fn *code)
 {
     struct idem_call *base = &call->call.base;
     struct ProtobufCMessage *reply = begin_reply(call);
 
     if (!reply)
         return;
-    context_end(&call->context,
-                base->method->invoke(call->entry->handlers, &call->context,
+    context_end(&call->context, code(call->entry->handlers, &call->context,
                                      base->message, reply));
     if (base->outcome.status == IDEM_OK)
         pack_reply(call, reply);
+}
+
+static void
+run_handler(struct server_call *call)
+{
+    invoke(call, call->call.base.method->invoke);
 }
 
 /* An execution before this one ended half-way: what became of it comes first.
@@ -128,10 +133,17 @@ probe_and_run(struct server_call *call)
 static void
 run_task(struct server_call *call)
 {
-    if (call->context.task == IDEM_TASK_PROBE)
-        probe_and_run(call);
-    else
+    switch (call->context.task) {
+    case IDEM_TASK_RUN:
         run_handler(call);
+        break;
+    case IDEM_TASK_PROBE:
+        probe_and_run(call);
+        break;
+    case IDEM_TASK_REBUILD:
+        invoke(call, call->call.base.method->rebuild);
+        break;
+    }
 }
 
 /* Nobody waits for it any more, and it was not begun (case B047). */

@@ -27,6 +27,7 @@ struct header_end {
     struct idem_bytes message;
     struct idem_bytes reason;
     int64_t first_at_ms;
+    bool rebuilt;
     bool has_retry_after;
     uint64_t retry_after_ms;
     int64_t server_time_ms;

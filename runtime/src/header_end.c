@@ -11,6 +11,7 @@ enum {
     END_RETRY_AFTER_MS = 7,
     END_SERVER_TIME_MS = 8,
     END_TRAILERS = 9,
+    END_REBUILT = 10,
 };
 
 size_t
@@ -29,6 +30,7 @@ header_end_write(uint8_t *bytes, size_t room, const struct header_end *end,
         header_put_present(&writer, END_RETRY_AFTER_MS, end->retry_after_ms);
     header_put_varint(&writer, END_SERVER_TIME_MS,
                       (uint64_t)end->server_time_ms);
+    header_put_varint(&writer, END_REBUILT, end->rebuilt);
     header_put_metadata(&writer, END_TRAILERS, trailers);
     return (size_t)(writer.at - bytes);
 }
@@ -55,6 +57,9 @@ take_varint(struct header_end *end, const struct wire_field *field)
         break;
     case END_SERVER_TIME_MS:
         end->server_time_ms = (int64_t)field->varint;
+        break;
+    case END_REBUILT:
+        end->rebuilt = field->varint != 0;
         break;
     default:
         break;

@@ -226,41 +226,6 @@ replies_of_every_size_are_replayed_byte_for_byte(void **state)
     }
 }
 
-/* Fault 63. */
-static void
-a_reply_over_the_limit_leaves_no_effect(void **state)
-{
-    struct stage *stage = *state;
-    effects_add_request request = request_of(7);
-    struct called called;
-
-    request.reply_bytes = 101;
-    called = stage_call(stage, effects_add_small, "once-10", &request);
-    assert_int_equal(called.status, IDEM_RESOURCE_EXHAUSTED);
-    assert_string_equal(called.outcome.reason, IDEM_REPLY_TOO_LARGE);
-    assert_int_equal(called.outcome.effect, IDEM_EFFECT_ROLLED_BACK);
-    assert_int_equal(stage_effects(stage), 0);
-}
-
-static void
-a_reply_over_the_limit_may_be_kept_as_a_digest(void **state)
-{
-    struct stage *stage = *state;
-    effects_add_request request = request_of(7);
-    struct called first, again;
-
-    request.reply_bytes = 101;
-    first = stage_call(stage, effects_add_digest, "once-11", &request);
-    again = stage_call(stage, effects_add_digest, "once-11", &request);
-    assert_int_equal(first.status, IDEM_OK);
-    assert_int_equal(first.body_size, 101);
-    assert_int_equal(again.status, IDEM_ALREADY_EXISTS);
-    assert_string_equal(again.outcome.reason, IDEM_ANSWER_DROPPED);
-    assert_int_equal(again.outcome.effect, IDEM_EFFECT_REPLAYED);
-    assert_int_equal(stage_effects(stage), 1);
-    called_free(&first);
-}
-
 /* B019; fault 62. */
 static void
 the_same_key_on_another_method_is_another_call(void **state)
@@ -444,8 +409,6 @@ main(void)
         TEST(another_request_after_release_is_refused),
         TEST(a_final_no_stays_no),
         TEST(replies_of_every_size_are_replayed_byte_for_byte),
-        TEST(a_reply_over_the_limit_leaves_no_effect),
-        TEST(a_reply_over_the_limit_may_be_kept_as_a_digest),
         TEST(the_same_key_on_another_method_is_another_call),
         TEST(a_key_of_fields_is_the_same_for_the_same_fields),
         TEST(a_leased_call_is_replayed_too),

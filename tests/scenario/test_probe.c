@@ -175,8 +175,7 @@ a_server_that_dies_while_it_probes_changes_nothing(void **state)
 int
 main(int argc, char **argv)
 {
-#define TEST(name, site)                                                       \
-    cmocka_unit_test_setup_teardown(name, site, site_down)
+#define TEST(name, site) cmocka_unit_test_setup_teardown(name, site, site_down)
 #define TESTS(site)                                                            \
     TEST(what_was_done_is_found_and_recorded, site),                           \
         TEST(what_was_not_done_runs, site),                                    \

@@ -184,6 +184,26 @@ add(struct idem_context *context, const effects_add_request *request,
     return reply_to(context, request, reply);
 }
 
+/* What add has written under the key; fails when it is told to. */
+static enum idem_status
+rebuild_add(struct idem_context *context, const effects_add_request *request,
+            effects_add_reply *reply)
+{
+    struct idem_error err;
+    struct idem_tx *tx = idem_context_tx(context, &err);
+    struct idem_rows *rows;
+
+    if (!tx)
+        return idem_context_fail_with(context, &err);
+    if (idem_sql(tx, &rows, &err, "SELECT number FROM effects WHERE key = $1",
+                 IDEM_VALUES(idem_text(idem_context_key(context)))) != IDEM_OK)
+        return idem_context_fail_with(context, &err);
+    if (idem_rows_count(rows) != 1)
+        return idem_context_fail(context, IDEM_NOT_FOUND, "no such effect");
+    reply->number = idem_rows_int(rows, 0, 0);
+    return reply_to(context, request, reply);
+}
+
 static enum idem_status
 push(struct idem_context *context, const effects_add_request *request,
      effects_add_reply *reply)
@@ -271,6 +291,8 @@ const struct effects_handlers effects_handlers = {
     .add_loose = add,
     .add_small = add,
     .add_digest = add,
+    .add_rebuild = add,
+    .add_rebuild_rebuild = rebuild_add,
     .push = push,
     .push_always = push,
     .push_again = push,

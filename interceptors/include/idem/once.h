@@ -10,19 +10,23 @@ struct idem_shield;
  * to do from each method's policy.
  *
  * What a caller is told, beyond what its handler said:
- *   replayed           the recorded answer; REPLAYED, final. Also after a lost
- *                      commit that turns out to stand: whose it was nobody
- *                      can tell
- *   still running      ABORTED KEY_RUNNING, IN_DOUBT, with the time to come
- * back gave up waiting    DEADLINE_EXCEEDED or CANCELLED, IN_DOUBT store away
- * UNAVAILABLE STORE_AWAY; REFUSED before the handler, else ROLLED_BACK
- * (TRANSACTION) or IN_DOUBT (LEASED: the record is written behind the answer's
- * back, as soon as the store is there again) a released error   ROLLED_BACK
- * (TRANSACTION), IN_DOUBT (LEASED: nobody knows what the handler did elsewhere
- * before it gave up) reply too large    FAIL: RESOURCE_EXHAUSTED; TRANSACTION:
- * ROLLED_BACK and released, LEASED: COMMITTED and recorded. DIGEST, and REBUILD
- * while there is no callback for it: the first caller gets its reply, a repeat
- * ALREADY_EXISTS ANSWER_DROPPED
+ *   replayed          the recorded answer; REPLAYED, final. Also after a lost
+ *                     commit that turns out to stand: whose it was nobody can
+ *                     tell
+ *   still running     ABORTED KEY_RUNNING, IN_DOUBT, with the time to come back
+ *   gave up waiting   DEADLINE_EXCEEDED or CANCELLED, IN_DOUBT
+ *   store away        UNAVAILABLE STORE_AWAY; REFUSED before the handler, else
+ *                     ROLLED_BACK (TRANSACTION) or IN_DOUBT (LEASED: the record
+ *                     is written behind the answer's back, as soon as the store
+ *                     is there again)
+ *   a released error  ROLLED_BACK (TRANSACTION), IN_DOUBT (LEASED: nobody knows
+ *                     what the handler did elsewhere before it gave up)
+ *   reply too large   FAIL: RESOURCE_EXHAUSTED; TRANSACTION: ROLLED_BACK and
+ *                     released, LEASED: IN_DOUBT and recorded. DIGEST and
+ *                     REBUILD: the first caller gets its reply; a repeat gets
+ *                     ALREADY_EXISTS ANSWER_DROPPED (DIGEST, or a rebuild that
+ *                     failed, which the message explains), or the reply that
+ *                     the method's rebuild makes, marked rebuilt
  *
  * INTERNAL and UNKNOWN of a TRANSACTION are released without a limit of times:
  * the client's policy says how often it asks. A LEASED key is then in doubt.
@@ -63,6 +67,7 @@ struct idem_once_counts {
     uint64_t replayed;   /* answered from a record, by memory, Redis or store */
     uint64_t shielded;   /* of these: by Redis */
     uint64_t remembered; /* answers and refusals out of this process's memory */
+    uint64_t rebuilt;    /* of these: with a reply that was made again */
     uint64_t attached;   /* waited for a call of this process */
     uint64_t refused; /* key missing, malformed, reused, expired, abandoned */
     uint64_t busy;    /* ABORTED: still running elsewhere */

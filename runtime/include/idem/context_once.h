@@ -24,8 +24,9 @@ IDEM_API void *idem_context_slot(const struct idem_context *context);
 
 /* What the endpoint does with a call that comes down. */
 enum idem_task {
-    IDEM_TASK_RUN,   /* the handler */
-    IDEM_TASK_PROBE, /* the probe; then, if it says NOT_DONE, the handler */
+    IDEM_TASK_RUN,     /* the handler */
+    IDEM_TASK_PROBE,   /* the probe; then, if it says NOT_DONE, the handler */
+    IDEM_TASK_REBUILD, /* the method's rebuild, which it has */
 };
 
 /* RUN until set. Before the endpoint, by the holder of the call. */

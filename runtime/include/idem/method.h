@@ -52,8 +52,8 @@ enum idem_dispatch {
 
 /* What a probe found out of an execution that ended half-way. */
 enum idem_probed {
-    IDEM_PROBED_UNKNOWN = 0, /* it cannot be said: the key stays in doubt */
-    IDEM_PROBED_DONE = 1,    /* it took effect; this is its answer */
+    IDEM_PROBED_UNKNOWN = 0,  /* it cannot be said: the key stays in doubt */
+    IDEM_PROBED_DONE = 1,     /* it took effect; this is its answer */
     IDEM_PROBED_NOT_DONE = 2, /* nothing of it stands: run the handler */
 };
 
@@ -103,8 +103,9 @@ struct idem_method {
     const char *scope; /* in the record's digest; the name unless aliased */
     const struct ProtobufCMessageDescriptor *request;
     const struct ProtobufCMessageDescriptor *reply;
-    idem_invoke_fn *invoke; /* UNIMPLEMENTED for an empty slot */
+    idem_invoke_fn *invoke;      /* UNIMPLEMENTED for an empty slot */
     idem_invoke_probe_fn *probe; /* after_crash PROBE; NULL: UNKNOWN */
+    idem_invoke_fn *rebuild;     /* oversize REBUILD; NULL: as DIGEST */
 
     enum idem_mode mode;
     enum idem_dispatch dispatch;

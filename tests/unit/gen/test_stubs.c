@@ -187,7 +187,7 @@ probe_switch(struct idem_context *context, const shop_party *request,
 }
 
 static void
-a_method_that_states_probe_is_not_registered_without_one(void **state)
+what_an_option_promises_is_registered_or_refused(void **state)
 {
     struct shop_handlers handlers = {.switch_ = switch_over};
 
@@ -199,6 +199,12 @@ a_method_that_states_probe_is_not_registered_without_one(void **state)
                         "the slot switch_probe");
     assert_null(fake_runtime.handlers);
     handlers.switch_probe = probe_switch;
+    assert_int_equal(shop_register(NULL, &handlers, NULL, NULL),
+                     IDEM_FAILED_PRECONDITION);
+    assert_string_equal(fake_runtime.failure,
+                        "shop.v1.Shop/Switch states oversize: REBUILD: fill "
+                        "the slot switch_rebuild");
+    handlers.switch_rebuild = switch_over;
     assert_int_equal(shop_register(NULL, &handlers, NULL, NULL), IDEM_OK);
     assert_ptr_equal(fake_runtime.handlers, &handlers);
 }
@@ -211,14 +217,14 @@ a_probe_gets_its_own_types(void **state)
 
     (void)state;
     request.number = 6;
-    assert_int_equal(shop_switch_method.probe(&handlers, NULL, &request.base,
-                                              &reply.base),
-                     IDEM_PROBED_DONE);
+    assert_int_equal(
+        shop_switch_method.probe(&handlers, NULL, &request.base, &reply.base),
+        IDEM_PROBED_DONE);
     assert_int_equal(reply.number, 7);
     handlers.switch_probe = NULL;
-    assert_int_equal(shop_switch_method.probe(&handlers, NULL, &request.base,
-                                              &reply.base),
-                     IDEM_PROBED_UNKNOWN);
+    assert_int_equal(
+        shop_switch_method.probe(&handlers, NULL, &request.base, &reply.base),
+        IDEM_PROBED_UNKNOWN);
     assert_null(shop_buy_method.probe);
 }
 
@@ -236,8 +242,8 @@ main(void)
         cmocka_unit_test_setup(an_async_stub_without_a_callback_is_fine, reset),
         cmocka_unit_test_setup(a_handler_gets_its_own_types, reset),
         cmocka_unit_test_setup(an_empty_slot_is_unimplemented, reset),
-        cmocka_unit_test_setup(
-            a_method_that_states_probe_is_not_registered_without_one, reset),
+        cmocka_unit_test_setup(what_an_option_promises_is_registered_or_refused,
+                               reset),
         cmocka_unit_test_setup(a_probe_gets_its_own_types, reset),
         cmocka_unit_test_setup(a_table_is_registered_with_its_size_and_user,
                                reset),

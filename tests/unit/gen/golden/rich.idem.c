@@ -111,6 +111,22 @@ probe_shop_switch(const void *handlers,
 }
 
 static enum idem_status
+rebuild_shop_switch(const void *handlers,
+    struct idem_context *context,
+    const struct ProtobufCMessage *request,
+    struct ProtobufCMessage *reply)
+{
+    const struct shop_handlers *table = handlers;
+
+    if (!table->switch_rebuild)
+        return idem_context_fail(context, IDEM_UNIMPLEMENTED,
+            "%s has no rebuild", SHOP_SWITCH_METHOD);
+    return table->switch_rebuild(context,
+        (const shop_party *)request,
+        (shop_party *)reply);
+}
+
+static enum idem_status
 invoke_shop_delete(const void *handlers,
     struct idem_context *context,
     const struct ProtobufCMessage *request,
@@ -255,6 +271,7 @@ const struct idem_method shop_methods[6] = {
         .reply = &shop__v1__party__descriptor,
         .invoke = invoke_shop_switch,
         .probe = probe_shop_switch,
+        .rebuild = rebuild_shop_switch,
         .mode = IDEM_MODE_LEASED,
         .dispatch = IDEM_DISPATCH_POOL,
         .read_only = false,
@@ -271,7 +288,7 @@ const struct idem_method shop_methods[6] = {
         .after_crash = IDEM_AFTER_CRASH_PROBE,
         .steps = false,
         .max_reply = 1048576,
-        .oversize = IDEM_OVERSIZE_FAIL,
+        .oversize = IDEM_OVERSIZE_REBUILD,
         .retry = {.max_attempts = 5,
                   .initial_backoff_ms = 100,
                   .max_backoff_ms = 2000,
@@ -376,6 +393,10 @@ shop_register(struct idem_server *server,
     if (handlers->switch_ && !handlers->switch_probe)
         return idem_fail(err, IDEM_FAILED_PRECONDITION,
             "%s states after_crash: PROBE: fill the slot switch_probe",
+            SHOP_SWITCH_METHOD);
+    if (handlers->switch_ && !handlers->switch_rebuild)
+        return idem_fail(err, IDEM_FAILED_PRECONDITION,
+            "%s states oversize: REBUILD: fill the slot switch_rebuild",
             SHOP_SWITCH_METHOD);
     return idem_server_register(server, &shop_service,
         handlers, sizeof(*handlers), user, err);

@@ -98,6 +98,11 @@ struct shop_handlers {
     enum idem_probed (*switch_probe)(struct idem_context *context,
         const shop_party *request,
         shop_party *reply);
+    /* Switch is done and its reply was too large to be kept: make it
+     * again. Reads only. */
+    enum idem_status (*switch_rebuild)(struct idem_context *context,
+        const shop_party *request,
+        shop_party *reply);
     enum idem_status (*delete_)(struct idem_context *context,
         const shop_common_money *request,
         shop_common_money *reply);
