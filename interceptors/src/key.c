@@ -145,7 +145,8 @@ check_charset(struct idem_bytes text, struct idem_error *err)
 }
 
 void
-idem_key_mint(char *text, const struct idem_clock *clock, int64_t window_ms)
+idem_key_mint_skewed(char *text, const struct idem_clock *clock,
+                     int64_t skew_ms, int64_t window_ms)
 {
     uint8_t uuid[UUID_SIZE];
     int64_t window_s = window_ms / 1000 + (window_ms % 1000 > 0);
@@ -153,8 +154,14 @@ idem_key_mint(char *text, const struct idem_clock *clock, int64_t window_ms)
     if (window_s <= 0)
         window_s = WINDOW_DEFAULT_S;
     clock->random(clock, uuid, sizeof(uuid));
-    uuid_stamp(uuid, clock->wall_ms(clock) & (WALL_MAX_MS - 1));
+    uuid_stamp(uuid, (clock->wall_ms(clock) + skew_ms) & (WALL_MAX_MS - 1));
     write_minted(text, uuid, window_s < WINDOW_MAX_S ? window_s : WINDOW_MAX_S);
+}
+
+void
+idem_key_mint(char *text, const struct idem_clock *clock, int64_t window_ms)
+{
+    idem_key_mint_skewed(text, clock, 0, window_ms);
 }
 
 enum idem_status

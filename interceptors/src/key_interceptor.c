@@ -1,11 +1,29 @@
 #include <idem/call.h>
 #include <idem/key.h>
 #include <idem/message.h>
+#include <idem/reason.h>
 
+#include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* Puts the key on a call, once, above retry: every attempt carries the same one
  * (cases B028, B029). */
+
+/* A clock that is less wrong than this has not made a key that is refused. */
+#define SKEW_MIN_MS 1000
+
+struct key {
+    struct idem_interceptor base;
+    atomic_int_fast64_t skew_ms; /* what the clock is to be corrected by */
+};
+
+/* Kept with a call whose key was minted here. */
+struct minting {
+    int64_t skew_ms;               /* it was minted with */
+    bool again;                    /* this is the second key */
+    struct idem_metadata metadata; /* as it came from above */
+};
 
 static enum idem_status
 from_request(char *text, struct idem_call *call, struct idem_error *err)
@@ -23,32 +41,10 @@ from_request(char *text, struct idem_call *call, struct idem_error *err)
 }
 
 static enum idem_status
-make(char *text, struct idem_call *call, struct idem_error *err)
+put(struct idem_call *call, const char *text, struct idem_error *err)
 {
-    if (call->method->key_source == IDEM_KEY_FIELDS)
-        return from_request(text, call, err);
-    idem_key_mint(text, call->clock, call->method->window_ms);
-    return IDEM_OK;
-}
+    struct idem_bytes made = idem_bytes_of(text);
 
-/* A caller's own key wins: it may be repeating a call from before a restart,
- * and a fresh key would make that a second effect. An empty one was given all
- * the same, and is refused. */
-static enum idem_status
-choose(struct idem_call *call, struct idem_error *err)
-{
-    char text[IDEM_KEY_MAX + 1];
-    struct idem_bytes made;
-    struct idem_key key;
-    enum idem_status status;
-
-    if (call->key.data)
-        return idem_key_parse(&key, call->key, err);
-    status = make(text, call, err);
-    if (status != IDEM_OK)
-        return status;
-
-    made = idem_bytes_of(text);
     made.data = idem_arena_copy(call->arena, made);
     if (!made.data)
         return idem_fail(err, IDEM_RESOURCE_EXHAUSTED, "no memory for a key");
@@ -56,22 +52,108 @@ choose(struct idem_call *call, struct idem_error *err)
     return IDEM_OK;
 }
 
+static enum idem_status
+mint(struct key *key, struct idem_call *call, struct minting *minting,
+     struct idem_error *err)
+{
+    char text[IDEM_KEY_MAX + 1];
+
+    minting->skew_ms =
+        atomic_load_explicit(&key->skew_ms, memory_order_relaxed);
+    idem_key_mint_skewed(text, call->clock, minting->skew_ms,
+                         call->method->window_ms);
+    return put(call, text, err);
+}
+
+static enum idem_status
+mint_first(struct key *key, struct idem_call *call, struct idem_error *err)
+{
+    struct minting *minting = idem_arena_zalloc(call->arena, sizeof(*minting));
+
+    if (!minting)
+        return idem_fail(err, IDEM_RESOURCE_EXHAUSTED, "no memory for a key");
+    minting->metadata = call->metadata;
+    idem_call_set_state(call, &key->base, minting);
+    return mint(key, call, minting, err);
+}
+
+/* A caller's own key wins: it may be repeating a call from before a restart,
+ * and a fresh key would make that a second effect. An empty one was given all
+ * the same, and is refused. */
+static enum idem_status
+choose(struct key *key, struct idem_call *call, struct idem_error *err)
+{
+    char text[IDEM_KEY_MAX + 1];
+    struct idem_key given;
+    enum idem_status status;
+
+    if (call->key.data)
+        return idem_key_parse(&given, call->key, err);
+    if (call->method->key_source != IDEM_KEY_FIELDS)
+        return mint_first(key, call, err);
+    status = from_request(text, call, err);
+    return status == IDEM_OK ? put(call, text, err) : status;
+}
+
 static enum idem_step
 key_request(struct idem_interceptor *self, struct idem_call *call)
 {
     struct idem_error err;
 
-    (void)self;
     if (call->method->mode == IDEM_MODE_NONE) {
         call->key = (struct idem_bytes){NULL, 0};
         return IDEM_NEXT;
     }
-    if (choose(call, &err) != IDEM_OK) {
+    if (choose((struct key *)self, call, &err) != IDEM_OK) {
         idem_call_fail(call, err.status, IDEM_EFFECT_NOT_SENT, err.reason, "%s",
                        err.message);
         return IDEM_ANSWER;
     }
     return IDEM_NEXT;
+}
+
+/* The effect is the worst of all attempts: nothing was begun with the key. */
+static bool
+was_refused_for_its_time(const struct idem_call *call)
+{
+    const struct idem_outcome *outcome = &call->outcome;
+
+    return outcome->effect == IDEM_EFFECT_REFUSED &&
+           strcmp(outcome->reason, IDEM_KEY_EXPIRED) == 0 &&
+           outcome->server_time_ms > 0;
+}
+
+/* False: the clock that the key was minted by was right. */
+static bool
+correct_clock(struct key *key, const struct idem_call *call,
+              const struct minting *minting)
+{
+    int64_t skew_ms =
+        call->outcome.server_time_ms - call->clock->wall_ms(call->clock);
+
+    if (llabs(skew_ms - minting->skew_ms) < SKEW_MIN_MS)
+        return false;
+    atomic_store_explicit(&key->skew_ms, skew_ms, memory_order_relaxed);
+    return true;
+}
+
+/* semantics.md 3.10: once. */
+static enum idem_step
+key_reply(struct idem_interceptor *self, struct idem_call *call)
+{
+    struct key *key = (struct key *)self;
+    struct minting *minting = idem_call_state(call, self);
+
+    if (!minting || minting->again || !was_refused_for_its_time(call) ||
+        idem_call_interrupted(call) || !correct_clock(key, call, minting) ||
+        mint(key, call, minting, NULL) != IDEM_OK)
+        return IDEM_NEXT;
+    minting->again = true;
+    call->metadata = minting->metadata;
+    if (call->metadata.last)
+        *call->metadata.last = NULL;
+    call->attempt = 1;
+    return IDEM_AGAIN;
 }
 
 static void
@@ -84,15 +166,17 @@ static const struct idem_interceptor_ops key_ops = {
     .name = "key",
     .band = IDEM_BAND_KEY,
     .request = key_request,
+    .reply = key_reply,
     .free = key_free,
 };
 
 struct idem_interceptor *
 idem_key_interceptor_new(void)
 {
-    struct idem_interceptor *key = calloc(1, sizeof(*key));
+    struct key *key = calloc(1, sizeof(*key));
 
-    if (key)
-        key->ops = &key_ops;
-    return key;
+    if (!key)
+        return NULL;
+    key->base.ops = &key_ops;
+    return &key->base;
 }

@@ -161,6 +161,12 @@ idem_channel_add(struct idem_channel *channel,
     return status;
 }
 
+int64_t
+idem_channel_skew_ms(const struct idem_channel *channel)
+{
+    return atomic_load_explicit(&channel->skew_ms, memory_order_relaxed);
+}
+
 const char *
 idem_channel_chain(struct idem_channel *channel)
 {

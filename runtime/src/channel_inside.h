@@ -88,7 +88,8 @@ struct idem_channel {
     struct chain chain;
     atomic_uint refs; /* the owner's and one for each call's memory */
 
-    atomic_size_t buffered; /* bytes of requests that wait or fly */
+    atomic_int_fast64_t skew_ms; /* the server's wall clock less ours */
+    atomic_size_t buffered;      /* bytes of requests that wait or fly */
 
     pthread_mutex_t lock; /* guards the rest */
     pthread_cond_t idle;  /* something that close waits for is over */

@@ -30,11 +30,23 @@ take_outcome(struct idem_outcome *outcome, const struct header_end *end)
     outcome->final = end->final;
     outcome->first_at_ms = end->first_at_ms;
     outcome->rebuilt = end->rebuilt;
+    outcome->server_time_ms = end->server_time_ms;
     outcome->retry_after_ms = -1;
     if (end->has_retry_after && end->retry_after_ms <= INT64_MAX)
         outcome->retry_after_ms = (int64_t)end->retry_after_ms;
     take_text(outcome->message, sizeof outcome->message, end->message);
     take_text(outcome->reason, sizeof outcome->reason, end->reason);
+}
+
+static void
+note_skew(struct idem_channel *channel, int64_t server_ms)
+{
+    const struct idem_clock *clock = channel->clock;
+
+    if (server_ms > 0)
+        atomic_store_explicit(&channel->skew_ms,
+                              server_ms - clock->wall_ms(clock),
+                              memory_order_relaxed);
 }
 
 static void
@@ -73,6 +85,7 @@ channel_take_end(struct client_call *call, const struct frame *frame)
         return;
     }
     take_outcome(&base->outcome, &end);
+    note_skew(call->channel, end.server_time_ms);
     if (base->outcome.effect == IDEM_EFFECT_REFUSED)
         call->tried |= call->bit;
     if (header_end_trailers(frame->header, &base->trailers, base->arena,

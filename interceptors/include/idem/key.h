@@ -25,6 +25,10 @@ IDEM_BEGIN_DECLS
 IDEM_API void idem_key_mint(char *text, const struct idem_clock *clock,
                             int64_t window_ms);
 
+/* The same, as if the wall clock were so far ahead of what it says. */
+IDEM_API void idem_key_mint_skewed(char *text, const struct idem_clock *clock,
+                                   int64_t skew_ms, int64_t window_ms);
+
 /**
  * Read a key.
  *
@@ -60,7 +64,11 @@ idem_key_from_fields(char *text, const struct idem_method *method,
 
 /* The client's interceptor: puts a key on every call of a method that wants
  * one, once, above retry. A key that the caller gave wins: it may be repeating
- * a call from before a restart. Standard in a channel. NULL: out of memory. */
+ * a call from before a restart. Standard in a channel. NULL: out of memory.
+ *
+ * A minted key that was refused as KEY_EXPIRED because this side's clock is
+ * wrong is minted once more, by the server's time, if no attempt with it can
+ * have taken effect; the keys of later calls are minted by that time too. */
 IDEM_API struct idem_interceptor *idem_key_interceptor_new(void);
 
 IDEM_END_DECLS

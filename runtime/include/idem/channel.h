@@ -89,6 +89,10 @@ IDEM_API enum idem_status idem_channel_wait_ready(struct idem_channel *channel,
                                                   struct idem_error *err)
     IDEM_MUST_CHECK;
 
+/* How far the server's wall clock is ahead of this channel's, by its last
+ * answer and but for the way that it took; 0 before the first. Any thread. */
+IDEM_API int64_t idem_channel_skew_ms(const struct idem_channel *channel);
+
 /* The chain, outermost first: "deadline > key > retry". Static per channel. */
 IDEM_API const char *idem_channel_chain(struct idem_channel *channel);
 

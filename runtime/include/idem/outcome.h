@@ -18,6 +18,8 @@ struct idem_outcome {
     int64_t retry_after_ms; /* the server's wish; -1 when it has none */
     int64_t first_at_ms;    /* wall clock of the first execution when REPLAYED,
                              * else 0 */
+    int64_t server_time_ms; /* the server's wall clock when it answered; 0: it
+                             * did not */
     bool rebuilt; /* REPLAYED, and the reply was made again: it was too large to
                    * be kept, and may say what is now rather than then */
     char key[IDEM_KEY_MAX + 1];     /* the key that was used; "" without one */
