@@ -2,6 +2,7 @@
 #define STORE_POSTGRES_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 #include <idem/postgres.h>
 
@@ -70,6 +71,9 @@ struct pg_store {
     char *conninfo;
     int64_t statement_ms, idle_ms, maintain_every_ms;
     unsigned days_ahead;
+    idem_alarm_fn *alarm;
+    void *alarm_with;
+    atomic_uint_fast64_t alarms;
     struct pg_link_options link_options;
     unsigned n_sessions, n_started;
     struct pg_session *sessions;

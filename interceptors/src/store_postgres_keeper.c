@@ -73,7 +73,19 @@ wait_turn(struct pg_store *postgres, int64_t until_ns)
     return !stopping;
 }
 
-/* A failure is the next turn's to mend; doctor tells the operator. */
+/* A failure is the next turn's to mend; but time may be running out. */
+static void
+tidy_once(struct pg_store *postgres)
+{
+    struct idem_error err;
+
+    if (pg_maintain(&postgres->link_options, postgres->days_ahead, &err) !=
+        IDEM_FAILED_PRECONDITION)
+        return;
+    atomic_fetch_add(&postgres->alarms, 1);
+    postgres->alarm(postgres->alarm_with, err.message);
+}
+
 static void *
 tidy(void *with)
 {
@@ -82,11 +94,19 @@ tidy(void *with)
     int64_t next_ns = now_ns(postgres);
 
     while (wait_turn(postgres, next_ns)) {
-        (void)pg_maintain(&postgres->link_options, postgres->days_ahead, NULL);
+        tidy_once(postgres);
         next_ns = now_ns(postgres) +
                   idem_clock_between(postgres->clock, pause_ns / 2, pause_ns);
     }
     return NULL;
+}
+
+uint64_t
+idem_postgres_alarms(const struct idem_store *store)
+{
+    const struct pg_store *postgres = (const struct pg_store *)store;
+
+    return atomic_load(&postgres->alarms);
 }
 
 enum idem_status

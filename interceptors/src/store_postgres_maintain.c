@@ -19,6 +19,13 @@
 
 #define NOW_MS "floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint"
 
+#define TOMORROW                                                               \
+    "SELECT count(*) FROM idem_day AS d JOIN pg_class AS c ON c.relname = "    \
+    "'idem_record_' || to_char(date '1970-01-01' + d.day, 'YYYYMMDD') "        \
+    "JOIN pg_inherits AS i ON i.inhrelid = c.oid AND i.inhparent = "           \
+    "'idem_record'::regclass WHERE d.open AND d.day = " NOW_MS                 \
+    " / 86400000 + 1"
+
 enum idem_status
 pg_ask(struct pg_link *link, const char *sql, int n, const int64_t *values,
        int64_t *number, struct idem_error *err)
@@ -256,6 +263,26 @@ reap(struct pg_link *link, struct idem_error *err)
     return status;
 }
 
+/* A key of a day without a partition is refused, so that all new keys would be
+ * from midnight UTC (semantics.md, trap 7). failed: what upkeep came to. */
+static enum idem_status
+check_tomorrow(struct pg_link *link, enum idem_status failed,
+               struct idem_error *err)
+{
+    struct idem_error why = {.status = IDEM_OK};
+    int64_t there = 0;
+
+    if (failed != IDEM_OK && err)
+        why = *err;
+    if (!pg_link_is_up(link) ||
+        pg_ask(link, TOMORROW, 0, NULL, &there, err) != IDEM_OK || there > 0)
+        return failed;
+    return idem_fail(err, IDEM_FAILED_PRECONDITION,
+                     "tomorrow's partition is missing: from midnight UTC all "
+                     "new keys are refused%s%s",
+                     why.message[0] ? ": " : "", why.message);
+}
+
 enum idem_status
 pg_maintain(const struct pg_link_options *options, unsigned days_ahead,
             struct idem_error *err)
@@ -270,6 +297,7 @@ pg_maintain(const struct pg_link_options *options, unsigned days_ahead,
         status = drop_over(&link, err);
     if (status == IDEM_OK)
         status = reap(&link, err);
+    status = check_tomorrow(&link, status, err);
     pg_link_close(&link);
     return status;
 }

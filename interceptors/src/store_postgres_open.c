@@ -4,6 +4,7 @@
 #include <idem/reason.h>
 
 #include <libpq-fe.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -19,6 +20,13 @@ or_default(int64_t value, int64_t otherwise)
 }
 
 static void
+print_alarm(void *with, const char *what)
+{
+    (void)with;
+    fprintf(stderr, "idem: postgres: %s\n", what);
+}
+
+static void
 take_options(struct pg_store *postgres,
              const struct idem_postgres_options *options)
 {
@@ -27,6 +35,8 @@ take_options(struct pg_store *postgres,
     postgres->idle_ms = or_default(options->idle_in_transaction_ms, 10000);
     postgres->maintain_every_ms = or_default(options->maintain_every_ms, 60000);
     postgres->days_ahead = options->days_ahead ? options->days_ahead : 2;
+    postgres->alarm = options->alarm ? options->alarm : print_alarm;
+    postgres->alarm_with = options->alarm_with;
     postgres->link_options = (struct pg_link_options){
         .conninfo = postgres->conninfo,
         .clock = postgres->clock,

@@ -1,7 +1,9 @@
 #include "postgres_world.h"
 
 #include <pthread.h>
+#include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 /* Days, migrations and what the epoch says. The database's clock cannot be
  * moved, so days are put into its past. */
@@ -330,6 +332,73 @@ doctor_tells_what_is_missing(void **state)
     postgres_free(postgres);
 }
 
+struct alarm {
+    pthread_mutex_t lock;
+    pthread_cond_t rung;
+    char what[256];
+};
+
+static void
+ring(void *with, const char *what)
+{
+    struct alarm *alarm = with;
+
+    pthread_mutex_lock(&alarm->lock);
+    snprintf(alarm->what, sizeof alarm->what, "%s", what);
+    pthread_cond_signal(&alarm->rung);
+    pthread_mutex_unlock(&alarm->lock);
+}
+
+static void
+await_alarm(struct alarm *alarm)
+{
+    struct timespec until;
+    int result = 0;
+
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += 20;
+    pthread_mutex_lock(&alarm->lock);
+    while (!alarm->what[0] && result == 0)
+        result = pthread_cond_timedwait(&alarm->rung, &alarm->lock, &until);
+    pthread_mutex_unlock(&alarm->lock);
+    assert_int_equal(result, 0);
+}
+
+/* Semantics, trap 7: a day that was there is not made again, so this one is
+ * missing for good. */
+static void
+a_missing_tomorrow_is_an_alarm(void **state)
+{
+    struct alarm alarm = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER,
+                          ""};
+    struct postgres *postgres = postgres_start(NULL);
+    const struct idem_postgres_options options = {
+        .conninfo = postgres_conninfo(postgres),
+        .maintain_every_ms = 10,
+        .alarm = ring,
+        .alarm_with = &alarm,
+    };
+    struct idem_store *store;
+    struct idem_error err;
+
+    (void)state;
+    assert_int_equal(idem_postgres_migrate(options.conninfo, NULL, NULL),
+                     IDEM_OK);
+    assert_int_equal(idem_postgres_maintain(options.conninfo, 0, NULL),
+                     IDEM_OK);
+    postgres_sql(postgres, "DELETE FROM idem_day WHERE day = (SELECT max(day) "
+                           "- 1 FROM idem_day)");
+    assert_int_equal(idem_postgres_maintain(options.conninfo, 0, &err),
+                     IDEM_FAILED_PRECONDITION);
+    assert_non_null(strstr(err.message, "tomorrow's partition is missing"));
+    assert_int_equal(idem_postgres_open(&store, &options, &err), IDEM_OK);
+    await_alarm(&alarm);
+    assert_non_null(strstr(alarm.what, "tomorrow's partition is missing"));
+    assert_true(idem_postgres_alarms(store) > 0);
+    idem_store_free(store);
+    postgres_free(postgres);
+}
+
 static void
 a_conninfo_that_is_none_is_told_at_open(void **state)
 {
@@ -373,6 +442,7 @@ main(void)
         cmocka_unit_test(migrations_run_once_however_many_migrate),
         cmocka_unit_test(another_schema_is_refused_with_both_versions),
         cmocka_unit_test(doctor_tells_what_is_missing),
+        cmocka_unit_test(a_missing_tomorrow_is_an_alarm),
         cmocka_unit_test(a_conninfo_that_is_none_is_told_at_open),
     };
 

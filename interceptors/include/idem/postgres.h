@@ -3,6 +3,9 @@
 
 #include <idem/store.h>
 
+/* What upkeep cannot mend by itself, from a thread of the store's. */
+typedef void idem_alarm_fn(void *with, const char *what);
+
 /* The authority of production: PostgreSQL 14 or later, the primary. */
 struct idem_postgres_options {
     const char *conninfo; /* libpq's; several hosts allowed: the primary is
@@ -15,6 +18,10 @@ struct idem_postgres_options {
     int64_t connect_timeout_ms;     /* 0: 5,000 */
     unsigned days_ahead;            /* partitions made ahead; 0: 2 */
     int64_t maintain_every_ms;      /* 0: 60,000; -1: never by itself */
+    idem_alarm_fn *alarm; /* once a turn of upkeep while tomorrow's partition
+                           * is missing, which must not see midnight UTC. NULL:
+                           * a line on stderr */
+    void *alarm_with;
     const struct idem_clock *clock; /* NULL: the system's */
 };
 
@@ -46,11 +53,17 @@ IDEM_API enum idem_status idem_postgres_migrate(const char *conninfo,
  *
  * @param days_ahead  0: 2
  *
- * @retval IDEM_FAILED_PRECONDITION  the schema is another library's */
+ * @retval IDEM_FAILED_PRECONDITION  the schema is another library's; or
+ *                                   tomorrow's partition is missing all the
+ *                                   same, and from midnight UTC new keys would
+ *                                   be refused */
 IDEM_API enum idem_status idem_postgres_maintain(const char *conninfo,
                                                  unsigned days_ahead,
                                                  struct idem_error *err)
     IDEM_MUST_CHECK;
+
+/* How many alarms a store has raised. Any thread. */
+IDEM_API uint64_t idem_postgres_alarms(const struct idem_store *store);
 
 /* Something that an operator should know. */
 typedef void idem_finding_fn(void *with, bool ok, const char *what);
