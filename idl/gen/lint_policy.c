@@ -24,6 +24,7 @@ enum {
     TIMEOUT = 16,
     DISPATCH = 17,
     STEPS = 18,
+    EXECUTIONS = 22,
 };
 
 #define DISPATCH_IS(name) IDEM__V1__METHOD_POLICY__DISPATCH__##name
@@ -112,6 +113,7 @@ check_unused(const struct check *check)
         {ASK_REDIS, "ask_redis", o->ask_redis, false},
         {MAX_REPLY, "max_reply_bytes", o->max_reply_bytes, false},
         {OVERSIZE, "oversize", o->oversize, false},
+        {EXECUTIONS, "max_executions", o->max_executions, false},
         {AFTER_CRASH, "after_crash", o->after_crash, true},
         {LEASE, "lease_ms", o->lease_ms, true},
         {EXECUTION, "max_execution_ms", o->max_execution_ms, true},
@@ -154,6 +156,8 @@ check_numbers(const struct check *check)
     check_range(check, WINDOW, "window_s", o->window_s, 1, POLICY_WINDOW_MAX_S);
     check_range(check, MAX_REPLY, "max_reply_bytes", o->max_reply_bytes, 1,
                 POLICY_REPLY_MAX_BYTES);
+    check_range(check, EXECUTIONS, "max_executions", o->max_executions, 1,
+                POLICY_EXECUTIONS_MAX);
     check_range(check, LEASE, "lease_ms", o->lease_ms, POLICY_LEASE_MIN_MS,
                 POLICY_TIME_MAX_MS);
     check_range(check, EXECUTION, "max_execution_ms", o->max_execution_ms, 1,

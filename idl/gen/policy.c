@@ -69,6 +69,7 @@ fill_record(struct policy *policy)
     policy->lease_ms = or_default(o->lease_ms, POLICY_LEASE_MS);
     policy->max_execution_ms =
         or_default(o->max_execution_ms, POLICY_EXECUTION_MS);
+    policy->max_executions = or_default(o->max_executions, POLICY_EXECUTIONS);
     policy->max_reply = or_default(o->max_reply_bytes, POLICY_REPLY_BYTES);
     policy->recorded = (code_recorded_default |
                         codes_of(o->recorded, o->n_recorded) | 1u << CODE_OK) &

@@ -14,6 +14,8 @@
 #define POLICY_LEASE_MS 10000
 #define POLICY_LEASE_MIN_MS 100
 #define POLICY_EXECUTION_MS 300000
+#define POLICY_EXECUTIONS 20
+#define POLICY_EXECUTIONS_MAX 1000000
 #define POLICY_TIME_MAX_MS 34560000000 /* any time; 400 days */
 
 struct policy {
@@ -30,9 +32,10 @@ struct policy {
     bool records;     /* a mode other than NONE */
     bool key_fields;
     bool key_required;
-    int64_t window_ms; /* 0 when nothing is recorded, as the next four */
+    int64_t window_ms; /* 0 when nothing is recorded, as the next five */
     int64_t lease_ms;
     int64_t max_execution_ms;
+    int64_t max_executions;
     int64_t max_reply;
     uint32_t recorded;
     const char *in_flight;

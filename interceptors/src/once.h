@@ -28,6 +28,7 @@ struct memory;
     X(ATTACHED, attached)                                                      \
     X(REFUSED, refused)                                                        \
     X(BUSY, busy)                                                              \
+    X(EXHAUSTED, exhausted)                                                    \
     X(IN_DOUBT, in_doubt)                                                      \
     X(FENCED, fenced)                                                          \
     X(STORE_FAILED, store_failed)                                              \

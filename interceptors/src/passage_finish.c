@@ -287,6 +287,25 @@ hold(struct passage *passage)
     ask_to(passage, passage->once->store->ops->doubt, doubted);
 }
 
+/* Of a TRANSACTION, a defect of the handler's and no state of the world. */
+static bool
+ended_badly(const struct passage *passage)
+{
+    enum idem_status status = passage->call->outcome.status;
+
+    return passage->ticket.mode == IDEM_MODE_TRANSACTION &&
+           (status == IDEM_INTERNAL || status == IDEM_UNKNOWN);
+}
+
+/* A dead letter: it ends badly whenever it runs, and is not run again. */
+static bool
+is_exhausted(const struct passage *passage)
+{
+    unsigned max = passage->call->method->max_executions;
+
+    return ended_badly(passage) && max > 0 && passage->ticket.executions >= max;
+}
+
 /* A handler that is to be tried again. */
 static void
 give_back(struct passage *passage)
@@ -299,8 +318,10 @@ give_back(struct passage *passage)
     if (acted && (call->outcome.status == IDEM_INTERNAL ||
                   call->outcome.status == IDEM_UNKNOWN))
         hold(passage);
-    else
+    else {
+        passage->ticket.counts = ended_badly(passage);
         release(passage);
+    }
 }
 
 static void
@@ -334,6 +355,9 @@ finish_handler(struct passage *passage)
 
     if (leased && has_lost_reply(call)) {
         call->outcome.effect = IDEM_EFFECT_IN_DOUBT;
+        record(passage);
+    } else if (is_exhausted(passage)) {
+        once_count(passage->once, ONCE_EXHAUSTED);
         record(passage);
     } else if (is_recorded(call))
         record(passage);

@@ -145,12 +145,22 @@ tell_answer(const struct record *record, struct idem_ticket *ticket)
     };
 }
 
+/* A dead letter: it has killed its server too often. */
+static bool
+is_exhausted(const struct record *record, const struct idem_ticket *ticket)
+{
+    return record->state == RECORD_RUNNING && ticket->max_executions > 0 &&
+           record->executions >= ticket->max_executions;
+}
+
 static enum record_move
 step(const struct record *record, struct idem_ticket *ticket, enum asked asked)
 {
     unsigned late = record->window_over ? 1 : 0;
     unsigned arrow = arrows[find(record, ticket)][asked + late];
 
+    if (meaning[arrow].move == RECORD_TAKE && is_exhausted(record, ticket))
+        arrow = HOLD;
     ticket->verdict = meaning[arrow].verdict;
     ticket->probe = arrow == PROBE;
     ticket->first_at_ms = record->answer.first_at_ms;

@@ -263,6 +263,28 @@ pg_transaction_complete(struct pg_session *session, struct idem_ticket *ticket)
     }
 }
 
+/* What the handler wrote is undone; that it ran stays. */
+static void
+commit_count(struct pg_session *session, struct idem_ticket *ticket)
+{
+    struct pg_arguments arguments;
+    struct pg_query queries[2];
+    struct row_key key;
+
+    pg_row_key_of(&key, &ticket->id);
+    if (session->taken)
+        pg_fence_arguments(&arguments, &key, ticket->token);
+    else
+        pg_identity_arguments(&arguments, &key, ticket);
+    queries[0] =
+        pg_session_query(session, session->taken ? SQL_RELEASE : SQL_COUNT,
+                         key.opaque, &arguments);
+    queries[1] = pg_text_query("COMMIT");
+    if (pg_session_run(session, queries, 2) == PG_LOST)
+        pg_session_close(session);
+    pg_queries_clear(queries, 2);
+}
+
 /* Did the savepoint still stand? Else the handler has ended the transaction,
  * and may have begun another. */
 static void
@@ -281,8 +303,12 @@ undo(struct pg_session *session, struct idem_ticket *ticket)
         return;
     sqlstate = pg_query_sqlstate(&query);
     doubt = strcmp(sqlstate, "3B001") == 0 || strcmp(sqlstate, "25P01") == 0;
+    if (pg_query_ok(&query) && ticket->counts)
+        commit_count(session, ticket);
     pg_queries_clear(&query, 1);
-    roll_back(session);
+    if (pg_link_is_up(&session->link) &&
+        PQtransactionStatus(session->link.conn) != PQTRANS_IDLE)
+        roll_back(session);
     if (doubt)
         write_doubt(session, ticket);
 }

@@ -81,6 +81,10 @@ static const char *const templates[SQL_STATEMENTS] = {
     [SQL_RELEASE] = "UPDATE @record SET state = 'RELEASED', lease_until = NULL "
                     "WHERE key = $1::uuid AND token = $2::bigint AND "
                     "state IN ('RUNNING', 'DOUBT')",
+    [SQL_COUNT] =
+        "INSERT INTO @record (" IDENTITY ", state, token, executions @columns) "
+        "SELECT " IDENTITY_VALUES ", 'RELEASED', 1, 1 @values "
+        "WHERE $8::bigint IS NOT NULL ON CONFLICT (key) DO NOTHING",
     [SQL_DOUBT] = "UPDATE @record SET state = 'DOUBT', lease_until = NULL "
                   "WHERE key = $1::uuid AND token = $2::bigint AND "
                   "state IN ('RUNNING', 'DOUBT')",

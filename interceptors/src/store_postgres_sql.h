@@ -21,6 +21,7 @@ enum statement {
     SQL_COMPLETE,          /* by the token's owner: first_at */
     SQL_RECORD,            /* insert as DONE: first_at */
     SQL_RELEASE,
+    SQL_COUNT, /* insert as RELEASED, executed once */
     SQL_DOUBT,
     SQL_DOUBT_UNSEEN, /* insert or make DOUBT, whatever is there but DONE */
     SQL_RENEW,

@@ -171,15 +171,27 @@ complete(struct sqlite_store *store, struct idem_ticket *ticket)
         close_and_record(store, ticket, ok);
 }
 
+/* The record, RUNNING inside the transaction, stays RELEASED with its count. */
+static bool
+commit_count(struct sqlite_store *store, struct idem_ticket *ticket)
+{
+    return ticket->counts && sqlite_record_release(&store->db, ticket) == 1 &&
+           sqlite_db_run(&store->db, "COMMIT", &ticket->error) == IDEM_OK;
+}
+
 static void
 release(struct sqlite_store *store, struct idem_ticket *ticket)
 {
-    if (!store->tx.gone &&
-        close_savepoint(store, false, &ticket->error) == ENDED_ITSELF) {
+    enum left left = BROKEN;
+
+    if (!store->tx.gone)
+        left = close_savepoint(store, false, &ticket->error);
+    if (left == ENDED_ITSELF) {
         hold_what_ended_itself(store, ticket);
         return;
     }
-    sqlite_db_rollback(&store->db);
+    if (left != INTACT || !commit_count(store, ticket))
+        sqlite_db_rollback(&store->db);
     ticket->verdict = IDEM_VERDICT_MINE;
 }
 

@@ -54,6 +54,51 @@ an_internal_error_in_a_transaction_is_rolled_back(void **state)
     assert_ended(&trial, IDEM_INTERNAL, IDEM_EFFECT_ROLLED_BACK, false);
 }
 
+/* A dead letter: what ends badly whenever it runs is not run for ever. */
+static void
+an_internal_error_too_many_is_final(void **state)
+{
+    static const enum idem_status statuses[] = {IDEM_INTERNAL, IDEM_UNKNOWN};
+    const struct trial_options options = {.key = "k1"};
+    struct world *world = *state;
+
+    for (int i = 0; i < 4; i++) {
+        unsigned max = effects_add_method.max_executions;
+        bool last = i % 2;
+        struct idem_ticket *ticket;
+        struct trial trial;
+
+        trial_begin(&trial, world, &options);
+        ticket = fake_store_take(&world->store, FAKE_CLAIM);
+        ticket->executions = last ? max : max - 1;
+        fake_store_say(ticket, IDEM_VERDICT_MINE);
+        trial_await_handler(&trial, 1);
+        trial_return(&trial, statuses[i / 2], NULL);
+        ticket =
+            fake_store_take(&world->store, last ? FAKE_COMPLETE : FAKE_RELEASE);
+        assert_int_equal(ticket->counts, !last);
+        fake_store_say(ticket, IDEM_VERDICT_MINE);
+        assert_ended(&trial, statuses[i / 2], IDEM_EFFECT_ROLLED_BACK, last);
+    }
+    assert_int_equal(world_counts(world).exhausted, 2);
+}
+
+/* An outage is no defect: it may last. */
+static void
+an_outage_does_not_count(void **state)
+{
+    struct world *world = *state;
+    struct idem_ticket *ticket;
+    struct trial trial;
+
+    run(&trial, world, NULL);
+    trial_return(&trial, IDEM_UNAVAILABLE, NULL);
+    ticket = fake_store_take(&world->store, FAKE_RELEASE);
+    assert_false(ticket->counts);
+    fake_store_say(ticket, IDEM_VERDICT_MINE);
+    assert_ended(&trial, IDEM_UNAVAILABLE, IDEM_EFFECT_ROLLED_BACK, false);
+}
+
 static void
 an_internal_error_under_a_lease_is_in_doubt(void **state)
 {
@@ -347,6 +392,8 @@ main(void)
     const struct CMUnitTest tests[] = {
         TEST(a_transient_error_releases_the_key),
         TEST(an_internal_error_in_a_transaction_is_rolled_back),
+        TEST(an_internal_error_too_many_is_final),
+        TEST(an_outage_does_not_count),
         TEST(an_internal_error_under_a_lease_is_in_doubt),
         TEST(a_transient_error_under_a_lease_may_have_had_an_effect),
         TEST(a_call_whose_handler_was_not_begun_is_released),

@@ -204,6 +204,29 @@ a_call_with_a_probe_does_not_ask_it_without_need(void **state)
     assert_int_equal(ticket.verdict, IDEM_VERDICT_DOUBT);
 }
 
+/* Whatever after_crash says, and also when it never got as far as a step. */
+static void
+a_lease_that_is_over_too_often_is_held(void **state)
+{
+    static const enum idem_after_crash all[] = {IDEM_AFTER_CRASH_HOLD,
+                                                IDEM_AFTER_CRASH_PROBE,
+                                                IDEM_AFTER_CRASH_REEXECUTE};
+
+    (void)state;
+    for (int i = 0; i < 6; i++) {
+        struct record record = record_of(RECORD_RUNNING, 0, false);
+        struct idem_ticket ticket = ticket_of(IDEM_MODE_LEASED, all[i / 2]);
+
+        record.unbegun = i % 2;
+        record.executions = ticket.max_executions = 3;
+        assert_int_equal(record_claim(&record, &ticket), RECORD_HOLD);
+        assert_int_equal(ticket.verdict, IDEM_VERDICT_DOUBT);
+        assert_false(ticket.probe);
+        record.state = RECORD_RELEASED;
+        assert_int_equal(record_claim(&record, &ticket), RECORD_TAKE);
+    }
+}
+
 /* semantics.md 3.4: before every other decision. */
 static void
 another_request_is_told_so_in_every_state(void **state)
@@ -295,6 +318,7 @@ main(void)
         cmocka_unit_test(only_a_leased_call_of_reexecute_runs_after_a_crash),
         cmocka_unit_test(a_call_with_a_probe_is_lent_what_is_in_doubt),
         cmocka_unit_test(a_call_with_a_probe_does_not_ask_it_without_need),
+        cmocka_unit_test(a_lease_that_is_over_too_often_is_held),
         cmocka_unit_test(another_request_is_told_so_in_every_state),
         cmocka_unit_test(who_has_the_key_alone_is_not_compared),
         cmocka_unit_test(an_answer_that_was_dropped_is_final_all_the_same),

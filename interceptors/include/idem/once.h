@@ -28,8 +28,9 @@ struct idem_shield;
  *                     failed, which the message explains), or the reply that
  *                     the method's rebuild makes, marked rebuilt
  *
- * INTERNAL and UNKNOWN of a TRANSACTION are released without a limit of times:
- * the client's policy says how often it asks. A LEASED key is then in doubt.
+ * INTERNAL and UNKNOWN of a TRANSACTION are released, but count: the method's
+ * max_executions'th is recorded, and final. A LEASED key is in doubt at once,
+ * and also when its lease is over after max_executions.
  *
  * A method with a probe whose execution ended half-way: DONE is recorded and
  * told as REPLAYED, NOT_DONE runs the handler, UNKNOWN is ABORTED
@@ -69,8 +70,9 @@ struct idem_once_counts {
     uint64_t remembered; /* answers and refusals out of this process's memory */
     uint64_t rebuilt;    /* of these: with a reply that was made again */
     uint64_t attached;   /* waited for a call of this process */
-    uint64_t refused; /* key missing, malformed, reused, expired, abandoned */
-    uint64_t busy;    /* ABORTED: still running elsewhere */
+    uint64_t refused;   /* key missing, malformed, reused, expired, abandoned */
+    uint64_t busy;      /* ABORTED: still running elsewhere */
+    uint64_t exhausted; /* TRANSACTION: made final after max_executions */
     uint64_t in_doubt;
     uint64_t fenced; /* results thrown away: the lease was lost */
     uint64_t store_failed;

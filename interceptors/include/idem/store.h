@@ -34,6 +34,9 @@
  * Whoever was lent it and does not find out makes it DOUBT. A window that is
  * over begins nothing: EXPIRED instead of RUNNING, or DOUBT after a crash.
  *
+ * Executions: ticket->executions of a claim tells the count. It grows by each
+ * LEASED claim; a TRANSACTION leaves nothing behind, unless it counts.
+ *
  * Steps: a claim with ticket->steps is not begun until its owner marks a step.
  * A record that is not begun and whose lease is over is taken over whatever
  * after_crash says; abandon makes it ABANDONED, for it never ran, and so does a
@@ -106,7 +109,12 @@ struct idem_ticket {
     enum idem_mode mode;                 /* TRANSACTION or LEASED */
     enum idem_after_crash after_crash;   /* LEASED */
     int64_t lease_ms;                    /* LEASED; over 0 */
-    bool steps; /* LEASED, claim: it is begun by a mark, not by the claim */
+    unsigned max_executions; /* LEASED, claim: a lease that is over after so
+                              * many is not run again but held. 0: any number */
+    bool counts; /* TRANSACTION, release: the execution ended badly and stays in
+                  * the record's count, which is then RELEASED, if it can be
+                  * written; else nothing is left of it */
+    bool steps;  /* LEASED, claim: it is begun by a mark, not by the claim */
     int64_t window_ms;   /* opaque key: how long its answer is kept; 0: 24 h.
                           * Afterwards DONE with ANSWER_DROPPED, for 400 days */
     int64_t deadline_ns; /* monotonic; INT64_MAX: none. A claim that the store

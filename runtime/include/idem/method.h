@@ -132,8 +132,9 @@ struct idem_method {
     enum idem_in_flight in_flight;
     enum idem_ask_redis ask_redis;
     enum idem_after_crash after_crash;
-    bool steps;       /* LEASED: the handler marks its steps */
-    size_t max_reply; /* bytes of the largest stored reply */
+    bool steps;              /* LEASED: the handler marks its steps */
+    unsigned max_executions; /* that may end badly; 0: any number */
+    size_t max_reply;        /* bytes of the largest stored reply */
     enum idem_oversize oversize;
     struct idem_retry_policy retry;
 };
