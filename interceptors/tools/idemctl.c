@@ -1,5 +1,6 @@
 #include <idem/postgres.h>
 
+#include "doubts_command.h"
 #include "key_command.h"
 #include "key_options.h"
 
@@ -30,6 +31,7 @@ put_help(FILE *out)
 {
     fputs(help, out);
     fputs(key_usage, out);
+    fputs(doubts_usage, out);
     fputs(exits, out);
 }
 
@@ -100,6 +102,8 @@ main(int argc, char **argv)
     }
     if (key_command_is(name))
         return key_command_run(argc - 1, argv + 1);
+    if (strcmp(name, "doubts") == 0)
+        return doubts_command_run(argc - 1, argv + 1);
     if (argc > 2 && argv[2][0] == '-') {
         fprintf(stderr, "idemctl %s: no option \"%s\"\n", name, argv[2]);
         put_help(stderr);

@@ -1,16 +1,14 @@
 #include "key_command.h"
 
 #include "key_options.h"
+#include "place.h"
 
 #include <idem/operator.h>
-#include <idem/postgres.h>
 #include <idem/reason.h>
-#include <idem/sqlite.h>
 #include <idem/standard.h>
 
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #define EXIT_NOT_WELL 1
 #define EXIT_USAGE 2
@@ -71,28 +69,6 @@ ask_server(const struct key_options *options,
                               options->timeout_ms, resolution, err);
     idem_channel_close(channel);
     return status;
-}
-
-static enum idem_status
-open_store(struct idem_store **store, const struct key_options *options,
-           struct idem_error *err)
-{
-    const struct idem_postgres_options postgres = {
-        .conninfo = options->postgres,
-        .connections = 1,
-        .maintain_every_ms = -1,
-    };
-    const struct idem_sqlite_options sqlite = {
-        .path = options->sqlite,
-        .maintain_every_ms = -1,
-    };
-
-    if (options->postgres)
-        return idem_postgres_open(store, &postgres, err);
-    if (access(options->sqlite, R_OK | W_OK) != 0)
-        return idem_fail(err, IDEM_NOT_FOUND, "%s: no such file, or not yours",
-                         options->sqlite);
-    return idem_sqlite_open(store, &sqlite, err);
 }
 
 /* The file's bytes, into a buffer of REPLY_MAX + 1. */
@@ -169,7 +145,8 @@ ask_store(const struct key_options *options, struct idem_resolution *resolution,
             clock->monotonic_ns(clock) + options->timeout_ms * NS_PER_MS,
     };
     struct idem_store *store;
-    enum idem_status status = open_store(&store, options, err);
+    enum idem_status status =
+        place_open(&store, options->postgres, options->sqlite, err);
 
     if (status != IDEM_OK)
         return status;

@@ -80,22 +80,38 @@ end_in_doubt(struct site *site, char *key)
     snprintf(key, IDEM_KEY_MAX + 1, "%s", attempt.outcome.key);
 }
 
-/* The exit code of a command line of idemctl; what it printed. */
+/* The exit code of a command line; what it printed. */
 static int
-idemctl(char *output, const char *command, const char *key, const char *options)
+run(char *output, const char *line)
 {
-    char line[1536];
-    FILE *pipe;
+    FILE *pipe = popen(line, "r");
     int status;
 
-    snprintf(line, sizeof line, "%s %s %s --method " METHOD " %s 2>&1", IDEMCTL,
-             command, key, options);
-    pipe = popen(line, "r");
     assert_non_null(pipe);
     output[fread(output, 1, OUTPUT_MAX - 1, pipe)] = '\0';
     status = pclose(pipe);
     assert_true(WIFEXITED(status));
     return WEXITSTATUS(status);
+}
+
+/* … of idemctl about one key. */
+static int
+idemctl(char *output, const char *command, const char *key, const char *options)
+{
+    char line[1536];
+
+    snprintf(line, sizeof line, "%s %s %s --method " METHOD " %s 2>&1", IDEMCTL,
+             command, key, options);
+    return run(output, line);
+}
+
+static int
+doubts(struct site *site, char *output)
+{
+    char line[512];
+
+    snprintf(line, sizeof line, "%s doubts %s 2>&1", IDEMCTL, site->place);
+    return run(output, line);
 }
 
 static void
@@ -251,6 +267,23 @@ what_is_not_in_doubt_is_not_settled(void **state)
     says(output, "ABSENT");
 }
 
+/* A dead letter is found without its key. */
+static void
+what_waits_for_somebody_is_listed(void **state)
+{
+    struct site *site = *state;
+    char key[IDEM_KEY_MAX + 1], output[OUTPUT_MAX], line[IDEM_KEY_MAX + 64];
+
+    end_in_doubt(site, key);
+    assert_int_equal(doubts(site, output), 1);
+    snprintf(line, sizeof line, METHOD " - %s -", key);
+    says(output, "DOUBT ");
+    says(output, line);
+    tell(site, "settle", key, "--no-effect --by anna --why checked", "ABSENT");
+    assert_int_equal(doubts(site, output), 0);
+    assert_string_equal(output, "");
+}
+
 static void
 a_wrong_command_line_is_named(void **state)
 {
@@ -296,6 +329,7 @@ main(int argc, char **argv)
         TEST(site,                                                             \
              a_lease_that_is_over_is_in_doubt_before_anybody_repeats_it),      \
         TEST(site, an_operator_can_abandon_through_a_server_but_not_settle),   \
+        TEST(site, what_waits_for_somebody_is_listed),                         \
         TEST(site, what_is_not_in_doubt_is_not_settled),                       \
         TEST(site, a_wrong_command_line_is_named)
     const struct CMUnitTest alone[] = {TESTS(site_on_sqlite)};

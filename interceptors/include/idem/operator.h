@@ -16,7 +16,36 @@ struct idem_operator_key {
     int64_t deadline_ns; /* monotonic; INT64_MAX: none */
 };
 
+/* A key that nobody runs by himself any more; views that live while it is told.
+ */
+struct idem_operator_doubt {
+    const char *state; /* DOUBT; LAPSED: a lease is over, and the method says
+                        * what the next call does; FAILED: INTERNAL or UNKNOWN
+                        * is its final answer */
+    struct idem_bytes tenant;
+    const char *scope, *key;
+    const char *step; /* that was marked last; "": none */
+    int64_t executions;
+    int64_t first_at_ms;
+};
+
+typedef void idem_doubt_fn(void *with, const struct idem_operator_doubt *doubt);
+
 IDEM_BEGIN_DECLS
+
+/**
+ * Tell the dead letters of all tenants, the oldest first. Reads every record
+ * there is (no index is kept for it): for a person, not for each minute.
+ *
+ * @param limit  how many at most
+ * @param more   receives whether there are others; may be NULL
+ *
+ * @retval IDEM_UNAVAILABLE  the store cannot be asked
+ */
+IDEM_API enum idem_status
+idem_operator_doubts(struct idem_store *store, unsigned limit,
+                     idem_doubt_fn *tell, void *with, bool *more,
+                     struct idem_error *err) IDEM_MUST_CHECK;
 
 /* What became of the key? Changes nothing. A method's policy is not known here:
  * a lease that is over is IN_DOUBT, also when the next call would run it again.
