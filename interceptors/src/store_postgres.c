@@ -1,5 +1,6 @@
 #include "store_postgres.h"
 
+#include "store_postgres_group.h"
 #include "store_postgres_keeper.h"
 #include "store_postgres_maintain.h"
 #include "store_postgres_session.h"
@@ -54,38 +55,29 @@ find_idle(struct pg_store *postgres, bool pins)
     return NULL;
 }
 
-static struct pg_session *
-find_idle_group(struct pg_store *postgres)
+static void
+wake_for(struct pg_store *postgres, const struct idem_ticket *ticket)
 {
-    bool served = postgres->up[PG_GROUP] > 0;
+    struct pg_session *session = find_idle(postgres, pg_ticket_pins(ticket));
 
-    for (unsigned i = 0; i < postgres->n_sessions; i++) {
-        struct pg_session *session = &postgres->sessions[i];
-
-        if (session->role == PG_GROUP && session->idle &&
-            session->counted == served)
-            return session;
-    }
-    return NULL;
+    if (!session)
+        return;
+    session->idle = false;
+    pthread_cond_signal(&session->wake);
 }
 
 void
 pg_store_post(struct pg_store *postgres, struct idem_ticket *ticket,
               enum operation operation)
 {
-    struct pg_session *session;
-    bool grouped;
-
     ticket->op = (unsigned char)operation;
-    grouped = pg_ticket_is_grouped(ticket);
     pthread_mutex_lock(&postgres->lock);
-    pg_queue_push(grouped ? &postgres->grouped : &postgres->queue, ticket);
     pg_keeper_note(postgres, ticket);
-    session = grouped ? find_idle_group(postgres)
-                      : find_idle(postgres, pg_ticket_pins(ticket));
-    if (session) {
-        session->idle = false;
-        pthread_cond_signal(&session->wake);
+    if (pg_ticket_is_grouped(ticket)) {
+        pg_group_post(postgres, ticket);
+    } else {
+        pg_queue_push(&postgres->queue, ticket);
+        wake_for(postgres, ticket);
     }
     pthread_mutex_unlock(&postgres->lock);
 }
@@ -270,6 +262,7 @@ store_free(struct idem_store *store)
     pg_keeper_join(postgres);
     for (unsigned i = 0; i < postgres->n_sessions; i++) {
         pg_session_close(&postgres->sessions[i]);
+        pg_group_fini(&postgres->sessions[i]);
         pthread_cond_destroy(&postgres->sessions[i].wake);
     }
     if (postgres->stop_fd >= 0)

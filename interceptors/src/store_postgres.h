@@ -6,6 +6,7 @@
 
 #include <idem/postgres.h>
 
+#include "store_postgres_busy.h"
 #include "store_postgres_link.h"
 #include "store_postgres_lost.h"
 #include "store_postgres_queue.h"
@@ -28,6 +29,7 @@
 #define GRACE_NS INT64_C(100000000)
 #define COMMIT_GRACE_NS INT64_C(1000000000)
 
+struct pg_batch;
 struct pg_store;
 
 /* What a session serves. */
@@ -43,6 +45,7 @@ enum pg_role {
 struct pg_session {
     struct idem_tx tx; /* first: a tx is its session */
     enum pg_role role;
+    struct pg_batch *batch; /* PG_GROUP's; else NULL */
     struct pg_store *postgres;
     struct pg_link link;
     struct statements statements;
@@ -83,8 +86,12 @@ struct pg_store {
     struct windows windows;
     struct lost_claims lost;
 
-    pthread_mutex_t lock;           /* guards the rest */
-    struct pg_queue queue, grouped; /* grouped: for PG_GROUP alone */
+    pthread_mutex_t lock; /* guards the rest */
+    struct pg_queue queue;
+    struct pg_queue grouped; /* for PG_GROUP alone */
+    struct pg_queue refused; /* the keeper answers them */
+    struct pg_busy busy;     /* keys of the batches */
+    bool group_waking;       /* one of PG_GROUP is woken, and not up yet */
     pthread_cond_t keeper_wake, janitor_wake;
     int64_t keeper_until_ns;
     bool stopping;

@@ -38,16 +38,16 @@ pg_arguments_null(struct pg_arguments *arguments)
 }
 
 struct idem_bytes
-pg_value_bytes(const PGresult *result, int column)
+pg_row_bytes(const PGresult *result, int row, int column)
 {
-    return (struct idem_bytes){(const uint8_t *)PQgetvalue(result, 0, column),
-                               (size_t)PQgetlength(result, 0, column)};
+    return (struct idem_bytes){(const uint8_t *)PQgetvalue(result, row, column),
+                               (size_t)PQgetlength(result, row, column)};
 }
 
 int64_t
-pg_value_int(const PGresult *result, int column)
+pg_row_int(const PGresult *result, int row, int column)
 {
-    struct idem_bytes bytes = pg_value_bytes(result, column);
+    struct idem_bytes bytes = pg_row_bytes(result, row, column);
     uint64_t wide;
     uint32_t narrow;
 
@@ -62,15 +62,33 @@ pg_value_int(const PGresult *result, int column)
 }
 
 bool
-pg_value_bool(const PGresult *result, int column)
+pg_row_bool(const PGresult *result, int row, int column)
 {
-    struct idem_bytes bytes = pg_value_bytes(result, column);
+    struct idem_bytes bytes = pg_row_bytes(result, row, column);
 
     return bytes.size == 1 && bytes.data[0] != 0;
 }
 
 bool
-pg_value_null(const PGresult *result, int column)
+pg_row_null(const PGresult *result, int row, int column)
 {
-    return PQgetisnull(result, 0, column) != 0;
+    return PQgetisnull(result, row, column) != 0;
+}
+
+int64_t
+pg_value_int(const PGresult *result, int column)
+{
+    return pg_row_int(result, 0, column);
+}
+
+bool
+pg_value_bool(const PGresult *result, int column)
+{
+    return pg_row_bool(result, 0, column);
+}
+
+struct idem_bytes
+pg_value_bytes(const PGresult *result, int column)
+{
+    return pg_row_bytes(result, 0, column);
 }

@@ -23,11 +23,17 @@ void pg_arguments_bytes(struct pg_arguments *arguments,
 void pg_arguments_int(struct pg_arguments *arguments, int64_t number);
 void pg_arguments_null(struct pg_arguments *arguments);
 
-/* Values of row 0 by column; NULL reads as 0, false or empty. */
-int64_t pg_value_int(const struct pg_result *result,
-                     int column); /* int4, int8 */
+/* Values by row and column; NULL reads as 0, false or empty. */
+int64_t pg_row_int(const struct pg_result *result, int row,
+                   int column); /* int4, int8 */
+bool pg_row_bool(const struct pg_result *result, int row, int column);
+bool pg_row_null(const struct pg_result *result, int row, int column);
+struct idem_bytes pg_row_bytes(const struct pg_result *result, int row,
+                               int column);
+
+/* Of row 0. */
+int64_t pg_value_int(const struct pg_result *result, int column);
 bool pg_value_bool(const struct pg_result *result, int column);
-bool pg_value_null(const struct pg_result *result, int column);
 struct idem_bytes pg_value_bytes(const struct pg_result *result, int column);
 
 #endif

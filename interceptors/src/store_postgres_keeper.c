@@ -33,25 +33,42 @@ take_late(struct pg_store *postgres, int64_t *next_ns)
     return late;
 }
 
+/* A ticket that is not to be served, with the reason. Under the store's lock.
+ */
+static struct idem_ticket *
+take_failed(struct pg_store *postgres)
+{
+    struct idem_ticket *ticket = pg_queue_take(&postgres->refused, PG_ANY);
+
+    if (ticket) {
+        pg_ticket_fail(ticket, IDEM_RESOURCE_EXHAUSTED, "",
+                       "too many claims wait for PostgreSQL");
+        return ticket;
+    }
+    ticket = take_late(postgres, &postgres->keeper_until_ns);
+    if (ticket)
+        pg_ticket_fail(ticket, IDEM_DEADLINE_EXCEEDED, "",
+                       "no connection was free before the deadline");
+    return ticket;
+}
+
 static void *
 keep(void *with)
 {
     struct pg_store *postgres = with;
-    struct idem_ticket *late;
+    struct idem_ticket *failed;
 
     pthread_mutex_lock(&postgres->lock);
     while (!postgres->stopping) {
-        late = take_late(postgres, &postgres->keeper_until_ns);
-        if (!late) {
+        failed = take_failed(postgres);
+        if (!failed) {
             postgres->clock->wait_until(postgres->clock, &postgres->keeper_wake,
                                         &postgres->lock,
                                         postgres->keeper_until_ns);
             continue;
         }
         pthread_mutex_unlock(&postgres->lock);
-        pg_ticket_fail(late, IDEM_DEADLINE_EXCEEDED, "",
-                       "no connection was free before the deadline");
-        late->done(late);
+        failed->done(failed);
         pthread_mutex_lock(&postgres->lock);
     }
     pthread_mutex_unlock(&postgres->lock);

@@ -4,7 +4,8 @@
 #include "store_postgres.h"
 
 /* Two threads beside the sessions: the keeper ends tickets that wait beyond
- * their deadline, the janitor maintains every so often. INTERNAL: no thread. */
+ * their deadline and those that are refused, the janitor maintains every so
+ * often. INTERNAL: no thread. */
 enum idem_status pg_keeper_start(struct pg_store *postgres,
                                  struct idem_error *err) IDEM_MUST_CHECK;
 

@@ -169,9 +169,16 @@ send_query(PGconn *conn, const struct pg_query *query)
                              with->sizes, with->formats, 1) == 1;
 }
 
-static bool
-send_all(PGconn *conn, const struct pg_query *queries, unsigned n)
+bool
+pg_link_send(struct pg_link *link, struct pg_query *queries, unsigned n)
 {
+    PGconn *conn = link->conn;
+
+    link->collected = 0;
+    for (unsigned i = 0; i < n; i++)
+        queries[i].result = NULL;
+    if (!pg_link_is_up(link))
+        return false;
     PQsetnonblocking(conn, 1);
     if (!PQenterPipelineMode(conn))
         return false;
@@ -181,25 +188,38 @@ send_all(PGconn *conn, const struct pg_query *queries, unsigned n)
     return PQpipelineSync(conn) == 1;
 }
 
-/* Each statement gives its result, then NULL; the end is a SYNC. */
+/* A statement gives its result, then NULL. */
 static enum pg_end
-collect(struct pg_link *link, struct pg_query *queries, unsigned n,
-        int64_t until_ns)
+collect_one(struct pg_link *link, struct pg_query *query, int64_t until_ns)
+{
+    PGresult *end_of_it;
+    enum pg_end end = PG_OK;
+
+    if (!query->result)
+        end = pg_link_wait(link, until_ns, &query->result);
+    if (end != PG_OK)
+        return end;
+    end = pg_link_wait(link, until_ns, &end_of_it);
+    PQclear(end_of_it);
+    return end;
+}
+
+enum pg_end
+pg_link_collect(struct pg_link *link, struct pg_query *queries, unsigned n,
+                int64_t until_ns)
 {
     PGresult *result;
     enum pg_end end = PG_OK;
 
-    for (unsigned i = 0; i < n && end == PG_OK; i++) {
-        end = pg_link_wait(link, until_ns, &queries[i].result);
+    while (link->collected < n) {
+        end = collect_one(link, &queries[link->collected], until_ns);
         if (end != PG_OK)
-            break;
-        end = pg_link_wait(link, until_ns, &result);
-        PQclear(result);
+            return end;
+        link->collected++;
     }
-    if (end != PG_OK)
-        return end;
     end = pg_link_wait(link, until_ns, &result);
-    if (end == PG_OK && PQresultStatus(result) != PGRES_PIPELINE_SYNC)
+    if (end == PG_OK && (PQresultStatus(result) != PGRES_PIPELINE_SYNC ||
+                         !PQexitPipelineMode(link->conn)))
         end = PG_LOST;
     PQclear(result);
     return end;
@@ -211,12 +231,8 @@ pg_link_run(struct pg_link *link, struct pg_query *queries, unsigned n,
 {
     enum pg_end end = PG_LOST;
 
-    for (unsigned i = 0; i < n; i++)
-        queries[i].result = NULL;
-    if (pg_link_is_up(link) && send_all(link->conn, queries, n))
-        end = collect(link, queries, n, until_ns);
-    if (end == PG_OK && !PQexitPipelineMode(link->conn))
-        end = PG_LOST;
+    if (pg_link_send(link, queries, n))
+        end = pg_link_collect(link, queries, n, until_ns);
     if (end != PG_OK)
         pg_link_close(link);
     return end;

@@ -25,6 +25,7 @@ struct pg_link {
     struct pg_conn *conn; /* NULL: down */
     bool broken;          /* to be closed before its next use */
     bool doubtful_sync;   /* a commit was not seen by its standby */
+    unsigned collected;   /* statements whose results are all there */
 };
 
 enum pg_end {
@@ -58,6 +59,13 @@ bool pg_link_is_up(const struct pg_link *link);
  */
 enum pg_end pg_link_run(struct pg_link *link, struct pg_query *queries,
                         unsigned n, int64_t until_ns) IDEM_MUST_CHECK;
+
+/* The two halves of pg_link_run, for who does something else when it is late.
+ * Neither closes; after PG_LATE, collecting goes on where it was. */
+bool pg_link_send(struct pg_link *link, struct pg_query *queries, unsigned n)
+    IDEM_MUST_CHECK;
+enum pg_end pg_link_collect(struct pg_link *link, struct pg_query *queries,
+                            unsigned n, int64_t until_ns) IDEM_MUST_CHECK;
 
 /* Wait for the next result of what was sent, which *result receives; NULL at
  * the statement's end. Does not close. */

@@ -120,7 +120,7 @@ make_day(struct pg_link *link, int64_t day, struct idem_error *err)
     bound_day(to, sizeof(to), day + 1);
     snprintf(sql, sizeof(sql),
              "CREATE TABLE idem_record_%s (LIKE idem_record INCLUDING DEFAULTS "
-             "INCLUDING CONSTRAINTS) WITH (fillfactor = 50, "
+             "INCLUDING CONSTRAINTS) WITH (fillfactor = 25, "
              "autovacuum_vacuum_scale_factor = 0.05, "
              "autovacuum_vacuum_insert_scale_factor = 0.2)",
              name);

@@ -97,6 +97,7 @@ pg_store_new(const struct idem_postgres_options *options)
     pg_lost_init(&postgres->lost);
     pg_queue_init(&postgres->queue);
     pg_queue_init(&postgres->grouped);
+    pg_queue_init(&postgres->refused);
     postgres->keeper_until_ns = INT64_MAX;
     take_options(postgres, options);
     (void)idem_fail_reason(&postgres->away, IDEM_UNAVAILABLE, IDEM_STORE_AWAY,

@@ -10,8 +10,6 @@
 typedef enum pg_end pg_operation_fn(struct pg_session *session,
                                     struct idem_ticket *ticket, bool again);
 
-pg_operation_fn pg_leased_claim, pg_leased_complete, pg_leased_release,
-    pg_leased_doubt, pg_leased_renew, pg_leased_mark;
 pg_operation_fn pg_look, pg_abandon, pg_settle;
 
 /* MINE leaves the session pinned, with the transaction open. */

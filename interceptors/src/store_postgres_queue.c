@@ -4,6 +4,7 @@ void
 pg_queue_init(struct pg_queue *queue)
 {
     queue->head = NULL;
+    queue->size = 0;
     queue->tail = &queue->head;
 }
 
@@ -13,6 +14,7 @@ pg_queue_push(struct pg_queue *queue, struct idem_ticket *ticket)
     ticket->next = NULL;
     *queue->tail = ticket;
     queue->tail = &ticket->next;
+    queue->size++;
 }
 
 bool
@@ -49,6 +51,7 @@ unlink_at(struct pg_queue *queue, struct idem_ticket **link)
     if (!ticket->next)
         queue->tail = link;
     ticket->next = NULL;
+    queue->size--;
     return ticket;
 }
 
@@ -59,6 +62,23 @@ pg_queue_take(struct pg_queue *queue, enum pg_wanted wanted)
         if (wanted == PG_ANY || pg_ticket_pins(*link) == (wanted == PG_PINNING))
             return unlink_at(queue, link);
     return NULL;
+}
+
+void
+pg_queue_pick(struct pg_queue *queue, pg_pick_fn *pick, void *with)
+{
+    struct idem_ticket **link = &queue->head;
+    enum pg_pick what = PG_LEAVE;
+
+    while (*link && what != PG_STOP) {
+        struct idem_ticket *ticket = *link;
+
+        what = pick(with, ticket);
+        if (what == PG_PICK)
+            (void)unlink_at(queue, link);
+        else
+            link = &ticket->next;
+    }
 }
 
 struct idem_ticket *

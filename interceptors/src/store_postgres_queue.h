@@ -22,6 +22,7 @@ enum operation {
 
 struct pg_queue {
     struct idem_ticket *head, **tail;
+    unsigned size;
 };
 
 void pg_queue_init(struct pg_queue *queue);
@@ -38,6 +39,11 @@ enum pg_wanted { PG_ANY, PG_SHORT /* that do not pin */, PG_PINNING };
 /* The first one that is wanted. NULL: none. */
 struct idem_ticket *pg_queue_take(struct pg_queue *queue,
                                   enum pg_wanted wanted);
+
+/* Ask for each, in their order, whether it is picked; who picks keeps it. */
+enum pg_pick { PG_PICK, PG_LEAVE, PG_STOP /* and ask no more */ };
+typedef enum pg_pick pg_pick_fn(void *with, struct idem_ticket *ticket);
+void pg_queue_pick(struct pg_queue *queue, pg_pick_fn *pick, void *with);
 
 /* The first one whose deadline is not after now. NULL: none; then *next_ns is
  * the earliest deadline of all. */

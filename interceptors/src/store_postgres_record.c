@@ -68,8 +68,8 @@ id_arguments(struct pg_arguments *arguments, const struct row_key *key,
     pg_arguments_bytes(arguments, id->key.text);
 }
 
-static int64_t
-window_of(const struct row_key *key, const struct idem_ticket *ticket)
+int64_t
+pg_window_of(const struct row_key *key, const struct idem_ticket *ticket)
 {
     if (!key->opaque)
         return ticket->id.key.minted_ms + ticket->id.key.window_ms;
@@ -89,7 +89,7 @@ pg_identity_arguments(struct pg_arguments *arguments, const struct row_key *key,
         pg_arguments_bytes(arguments, hash_of(ticket->fingerprint.canonical));
         pg_arguments_int(arguments, ticket->fingerprint.version);
     }
-    pg_arguments_int(arguments, window_of(key, ticket));
+    pg_arguments_int(arguments, pg_window_of(key, ticket));
 }
 
 void
@@ -97,7 +97,7 @@ pg_look_arguments(struct pg_arguments *arguments, const struct row_key *key,
                   const struct idem_ticket *ticket)
 {
     id_arguments(arguments, key, &ticket->id);
-    pg_arguments_int(arguments, key->opaque ? 0 : window_of(key, ticket));
+    pg_arguments_int(arguments, key->opaque ? 0 : pg_window_of(key, ticket));
     pg_arguments_int(arguments, key->day);
 }
 
@@ -152,10 +152,22 @@ state_of(struct idem_bytes name)
     return RECORD_ABSENT;
 }
 
-static void
-read_hash(uint8_t hash[32], const PGresult *row, int column)
+static int64_t
+number(const struct pg_row *row, int column)
 {
-    struct idem_bytes bytes = pg_value_bytes(row, column);
+    return pg_row_int(row->of, row->at, column);
+}
+
+static bool
+flag(const struct pg_row *row, int column)
+{
+    return pg_row_bool(row->of, row->at, column);
+}
+
+static void
+read_hash(uint8_t hash[32], const struct pg_row *row, int column)
+{
+    struct idem_bytes bytes = pg_row_bytes(row->of, row->at, column);
 
     if (bytes.size == 32)
         memcpy(hash, bytes.data, 32);
@@ -163,9 +175,9 @@ read_hash(uint8_t hash[32], const PGresult *row, int column)
 
 static bool
 copy_value(struct idem_bytes *copy, struct idem_arena *arena,
-           const PGresult *row, int column)
+           const struct pg_row *row, int column)
 {
-    struct idem_bytes bytes = pg_value_bytes(row, column);
+    struct idem_bytes bytes = pg_row_bytes(row->of, row->at, column);
 
     copy->data = idem_arena_copy(arena, bytes);
     copy->size = bytes.size;
@@ -174,9 +186,9 @@ copy_value(struct idem_bytes *copy, struct idem_arena *arena,
 
 static bool
 read_answer(struct idem_answer *answer, struct idem_arena *arena,
-            const PGresult *row)
+            const struct pg_row *row)
 {
-    answer->status = (enum idem_status)pg_value_int(row, LOOK_STATUS);
+    answer->status = (enum idem_status)number(row, LOOK_STATUS);
     return copy_value(&answer->message, arena, row, LOOK_MESSAGE) &&
            copy_value(&answer->reason, arena, row, LOOK_REASON) &&
            copy_value(&answer->reply, arena, row, LOOK_REPLY) &&
@@ -184,26 +196,33 @@ read_answer(struct idem_answer *answer, struct idem_arena *arena,
 }
 
 bool
+pg_record_read_row(struct record *record, int64_t *owner,
+                   const struct idem_ticket *ticket, const struct pg_row *row)
+{
+    memset(record, 0, sizeof(*record));
+    record->state = state_of(pg_row_bytes(row->of, row->at, LOOK_STATE));
+    record->same_key = flag(row, LOOK_SAME_KEY);
+    record->has_fingerprint = !pg_row_null(row->of, row->at, LOOK_RAW);
+    record->fingerprint.version = (unsigned)number(row, LOOK_VERSION);
+    read_hash(record->fingerprint.raw, row, LOOK_RAW);
+    read_hash(record->fingerprint.canonical, row, LOOK_CANONICAL);
+    record->token = number(row, LOOK_TOKEN);
+    record->executions = (unsigned)number(row, LOOK_EXECUTIONS);
+    record->lease_left_ms = number(row, LOOK_LEASE_LEFT);
+    record->unbegun = flag(row, LOOK_UNBEGUN);
+    record->window_over = flag(row, LOOK_LATE);
+    record->dropped = flag(row, LOOK_DROPPED);
+    record->answer.first_at_ms = number(row, LOOK_FIRST_AT);
+    *owner = number(row, LOOK_OWNER);
+    return record->state != RECORD_DONE ||
+           read_answer(&record->answer, ticket->arena, row);
+}
+
+bool
 pg_record_read(struct record *record, int64_t *owner,
                const struct idem_ticket *ticket, const struct pg_query *query)
 {
-    const PGresult *row = query->result;
+    const struct pg_row row = {query->result, 0};
 
-    memset(record, 0, sizeof(*record));
-    record->state = state_of(pg_value_bytes(row, LOOK_STATE));
-    record->same_key = pg_value_bool(row, LOOK_SAME_KEY);
-    record->has_fingerprint = !pg_value_null(row, LOOK_RAW);
-    record->fingerprint.version = (unsigned)pg_value_int(row, LOOK_VERSION);
-    read_hash(record->fingerprint.raw, row, LOOK_RAW);
-    read_hash(record->fingerprint.canonical, row, LOOK_CANONICAL);
-    record->token = pg_value_int(row, LOOK_TOKEN);
-    record->executions = (unsigned)pg_value_int(row, LOOK_EXECUTIONS);
-    record->lease_left_ms = pg_value_int(row, LOOK_LEASE_LEFT);
-    record->unbegun = pg_value_bool(row, LOOK_UNBEGUN);
-    record->window_over = pg_value_bool(row, LOOK_LATE);
-    record->dropped = pg_value_bool(row, LOOK_DROPPED);
-    record->answer.first_at_ms = pg_value_int(row, LOOK_FIRST_AT);
-    *owner = pg_value_int(row, LOOK_OWNER);
-    return record->state != RECORD_DONE ||
-           read_answer(&record->answer, ticket->arena, row);
+    return pg_record_read_row(record, owner, ticket, &row);
 }

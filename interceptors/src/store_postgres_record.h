@@ -42,10 +42,24 @@ void pg_take_arguments(struct pg_arguments *arguments,
                        const struct idem_ticket *ticket, int64_t owner,
                        int64_t lease_ms);
 
+/* Of a minted key: when its window ends, wall ms. Of an opaque one: how long
+ * its answer is kept. */
+int64_t pg_window_of(const struct row_key *key,
+                     const struct idem_ticket *ticket);
+
 /* Read SQL_LOOK's row into *record and *owner; bytes are copied into the
  * ticket's arena. False: the arena is full. */
 bool pg_record_read(struct record *record, int64_t *owner,
                     const struct idem_ticket *ticket,
                     const struct pg_query *query) IDEM_MUST_CHECK;
+
+/* As above, one of many rows. */
+struct pg_row {
+    const struct pg_result *of;
+    int at;
+};
+bool pg_record_read_row(struct record *record, int64_t *owner,
+                        const struct idem_ticket *ticket,
+                        const struct pg_row *row) IDEM_MUST_CHECK;
 
 #endif

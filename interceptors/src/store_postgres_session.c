@@ -1,6 +1,7 @@
 #include "store_postgres_session.h"
 
 #include "fault.h"
+#include "store_postgres_group.h"
 #include "store_postgres_operation.h"
 
 #include <idem/reason.h>
@@ -11,25 +12,10 @@
 #define LONGEST_BACKOFF_NS INT64_C(1000000000)
 
 static pg_operation_fn *const operations[OPERATIONS] = {
-    [OPERATION_CLAIM] = pg_leased_claim,
-    [OPERATION_COMPLETE] = pg_leased_complete,
-    [OPERATION_RELEASE] = pg_leased_release,
-    [OPERATION_DOUBT] = pg_leased_doubt,
-    [OPERATION_RENEW] = pg_leased_renew,
-    [OPERATION_MARK] = pg_leased_mark,
-    [OPERATION_LOOK] = pg_look,
-    [OPERATION_ABANDON] = pg_abandon,
-    [OPERATION_SETTLE] = pg_settle,
+    [OPERATION_CLAIM] = pg_transaction_claim, [OPERATION_LOOK] = pg_look,
+    [OPERATION_ABANDON] = pg_abandon,         [OPERATION_SETTLE] = pg_settle,
     [OPERATION_READ] = pg_read_begin,
 };
-
-static pg_operation_fn *
-operation_of(const struct idem_ticket *ticket)
-{
-    if (ticket->op == OPERATION_CLAIM && pg_ticket_pins(ticket))
-        return pg_transaction_claim;
-    return operations[ticket->op];
-}
 
 static int64_t
 now_ns(const struct pg_session *session)
@@ -56,8 +42,8 @@ back_off(struct pg_session *session, const struct idem_error *why)
     pthread_mutex_unlock(&postgres->lock);
 }
 
-static bool
-reconnect(struct pg_session *session)
+bool
+pg_session_reconnect(struct pg_session *session)
 {
     struct pg_store *postgres = session->postgres;
     struct idem_error why = {0};
@@ -97,42 +83,25 @@ tell_lost(struct pg_session *session, struct idem_ticket *ticket,
 }
 
 /* The operation, repeated when the connection is lost under it; the verdict is
- * filled. PG_OK: it is known what the database has done. */
-static enum pg_end
-attempt(struct pg_session *session, struct idem_ticket *ticket, bool again)
-{
-    pg_operation_fn *operation = operation_of(ticket);
-    enum pg_end end = PG_LOST;
-
-    for (int i = 0; i < POSTGRES_TRIES && end == PG_LOST; i++) {
-        if (!pg_link_is_up(&session->link) && !reconnect(session)) {
-            refuse(session, ticket);
-            return again || i > 0 ? PG_LOST : PG_OK;
-        }
-        session->until_ns =
-            pg_store_until(session->postgres, ticket->deadline_ns, GRACE_NS);
-        end = operation(session, ticket, again || i > 0);
-    }
-    if (end != PG_OK)
-        tell_lost(session, ticket, end);
-    return end;
-}
-
+ * filled. */
 static void
 serve(struct pg_session *session, struct idem_ticket *ticket)
 {
     const struct idem_clock *clock = session->postgres->clock;
-    struct lost_claims *lost = &session->postgres->lost;
-    bool claims = ticket->op == OPERATION_CLAIM && !pg_ticket_pins(ticket);
-    int64_t before = claims ? pg_lost_take(lost, ticket->id.digest) : 0;
+    enum pg_end end = PG_LOST;
 
     clock->random(clock, &session->owner, sizeof(session->owner));
-    if (before)
-        session->owner = before;
-    /* A handler did begin, elsewhere, before a claim that is to probe. */
-    if (attempt(session, ticket, before != 0) != PG_OK && claims &&
-        !ticket->probe)
-        pg_lost_remember(lost, ticket->id.digest, session->owner);
+    for (int i = 0; i < POSTGRES_TRIES && end == PG_LOST; i++) {
+        if (!pg_link_is_up(&session->link) && !pg_session_reconnect(session)) {
+            refuse(session, ticket);
+            return;
+        }
+        session->until_ns =
+            pg_store_until(session->postgres, ticket->deadline_ns, GRACE_NS);
+        end = operations[ticket->op](session, ticket, i > 0);
+    }
+    if (end != PG_OK)
+        tell_lost(session, ticket, end);
 }
 
 /* What a handler left in the session is not for the next one. */
@@ -173,22 +142,10 @@ stay(struct pg_session *session)
     ticket->done(ticket);
 }
 
-/* While it is down: it may not connect yet, and so may refuse. */
-static bool
-must_wait(const struct pg_session *session)
+bool
+pg_session_must_wait(const struct pg_session *session)
 {
     return session->tried && now_ns(session) < session->retry_ns;
-}
-
-static struct idem_ticket *
-take_grouped(struct pg_session *session)
-{
-    struct pg_store *postgres = session->postgres;
-
-    if (!pg_link_is_up(&session->link) &&
-        (!must_wait(session) || postgres->up[PG_GROUP] > 0))
-        return NULL;
-    return pg_queue_take(&postgres->grouped, PG_ANY);
 }
 
 /* A ticket for this session, under the lock: what it may serve when it is
@@ -199,13 +156,11 @@ take(struct pg_session *session)
     struct pg_store *postgres = session->postgres;
     enum pg_wanted wanted = PG_ANY;
 
-    if (session->role == PG_GROUP)
-        return take_grouped(session);
     if (pg_link_is_up(&session->link)) {
         if (session->role == PG_BRIEF)
             wanted = PG_SHORT;
     } else {
-        if (!must_wait(session) || pg_store_serves(postgres, true))
+        if (!pg_session_must_wait(session) || pg_store_serves(postgres, true))
             return NULL;
         if (pg_store_serves(postgres, false))
             wanted = PG_PINNING;
@@ -255,7 +210,7 @@ run(void *with)
 
     while ((ticket = next_ticket(session)) || !is_stopping(session->postgres)) {
         if (!ticket) {
-            (void)reconnect(session);
+            (void)pg_session_reconnect(session);
             continue;
         }
         if (pg_link_is_up(&session->link))
@@ -276,7 +231,11 @@ pg_session_start(struct pg_session *session, struct pg_store *postgres,
 {
     session->postgres = postgres;
     session->backoff_ns = FIRST_BACKOFF_NS;
-    if (pthread_create(&session->thread, NULL, run, session) == 0)
+    if (session->role == PG_GROUP && !pg_group_init(session))
+        return idem_fail(err, IDEM_RESOURCE_EXHAUSTED, "out of memory");
+    if (pthread_create(&session->thread, NULL,
+                       session->role == PG_GROUP ? pg_group_run : run,
+                       session) == 0)
         return IDEM_OK;
     return idem_fail(err, IDEM_INTERNAL, "no thread for a session");
 }

@@ -13,6 +13,13 @@ enum idem_status pg_session_start(struct pg_session *session,
 /* After postgres->stopping is set and stop_fd is readable. */
 void pg_session_join(struct pg_session *session);
 
+/* Connect again; a failure is noted in the store and puts off the next time.
+ * True: it is up. */
+bool pg_session_reconnect(struct pg_session *session);
+
+/* While it is down: it may not connect yet, and so may refuse. */
+bool pg_session_must_wait(const struct pg_session *session);
+
 /* Connect, look at what is there, prepare. FAILED_PRECONDITION: another
  * schema. */
 enum idem_status pg_session_open(struct pg_session *session,

@@ -27,6 +27,32 @@
     "'remote_apply' ELSE 'on' END, true)"
 #define ANSWER "state = 'DONE', lease_until = NULL, done_at = clock_timestamp()"
 
+/* Of SQL_LOOK and its twin for many: `one` is what is asked for. */
+#define LOOK_COLUMNS                                                           \
+    "r.state, r.tenant = one.tenant AND r.scope = one.scope AND "              \
+    "r.key_text = one.key_text, r.raw, r.canonical, r.version, r.token, "      \
+    "r.executions, r.owner, ceil(extract(epoch FROM r.lease_until - "          \
+    "clock_timestamp()) * 1000)::bigint, @late, @dropped, r.status, "          \
+    "r.message, r.reason, r.reply, r.trailers, " MS(                           \
+        "r.first_at") ", "                                                     \
+                      "NOT r.begun"
+
+#define IN_MS(ms) "clock_timestamp() + " ms " * interval '1 ms'"
+
+/* A change of the records whose tokens match. Not an UPDATE with a join: no
+ * planner's idea of how large a table is can turn this into a scan
+ * (decisions/0013). The row that it would insert is never to be: 1 / 0 then
+ * undoes the batch. A lock that is not needed for the change is its price. */
+#define EACH(columns, values, arrays, names, set, guard, returning)            \
+    "INSERT INTO @record AS r (key, token, tenant, scope, key_text, "          \
+    "executions, " columns " @columns) SELECT one.key, one.token, ''::bytea, " \
+    "'', '', -1, " values                                                      \
+    " @never FROM unnest($1::uuid[], $2::bigint[]" arrays                      \
+    ") AS one (key, token" names ") ON CONFLICT (key) DO UPDATE SET " set      \
+    " WHERE r.token = excluded.token AND " guard " RETURNING key, " returning  \
+    ", 1 / (executions + 1)"
+#define OWNED "r.state IN ('RUNNING', 'DOUBT')"
+
 static const char *const templates[SQL_STATEMENTS] = {
     [SQL_LOCK] = "SELECT pg_try_advisory_xact_lock($1), "
                  "set_config('statement_timeout', $2::bigint::text, true), "
@@ -38,21 +64,10 @@ static const char *const templates[SQL_STATEMENTS] = {
         "WITH noted AS (UPDATE @day SET max_window_ms = $2::bigint "
         "WHERE day = $1::bigint AND max_window_ms < $2::bigint RETURNING day) "
         "SELECT day FROM @day WHERE day = $1::bigint AND open",
-    [SQL_LOOK] =
-        "SELECT r.state, r.tenant = $2::bytea AND r.scope = $3::text AND "
-        "r.key_text = $4::text, r.raw, r.canonical, r.version, r.token, "
-        "r.executions, r.owner, ceil(extract(epoch FROM "
-        "r.lease_until - clock_timestamp()) * 1000)::bigint, @late, @dropped, "
-        "r.status, r.message, r.reason, r.reply, r.trailers, " MS(
-            "r.first_at") ", NOT r.begun FROM (SELECT $5::bigint AS ends) AS "
-                          "one "
-                          "LEFT JOIN @record AS r ON r.key = $1::uuid",
-    [SQL_CLAIM] = "INSERT INTO @record (" IDENTITY ", state, token, "
-                  "executions, owner, lease_until, begun @columns) "
-                  "SELECT " IDENTITY_VALUES ", 'RUNNING', 1, 1, $9::bigint, "
-                  "clock_timestamp() + $10::bigint * interval '1 ms', "
-                  "$11::bigint = 0 @values "
-                  "WHERE @begins ON CONFLICT (key) DO NOTHING",
+    [SQL_LOOK] = "SELECT " LOOK_COLUMNS
+                 " FROM (SELECT $2::bytea AS tenant, $3::text AS scope, "
+                 "$4::text AS key_text, $5::bigint AS ends, $6::bigint AS day) "
+                 "AS one LEFT JOIN @record AS r ON r.key = $1::uuid",
     [SQL_TAKE] =
         "UPDATE @record SET state = 'RUNNING', token = token + 1, "
         "executions = executions + 1, owner = $3::bigint, "
@@ -85,21 +100,12 @@ static const char *const templates[SQL_STATEMENTS] = {
         "INSERT INTO @record (" IDENTITY ", state, token, executions @columns) "
         "SELECT " IDENTITY_VALUES ", 'RELEASED', 1, 1 @values "
         "WHERE $8::bigint IS NOT NULL ON CONFLICT (key) DO NOTHING",
-    [SQL_DOUBT] = "UPDATE @record SET state = 'DOUBT', lease_until = NULL "
-                  "WHERE key = $1::uuid AND token = $2::bigint AND "
-                  "state IN ('RUNNING', 'DOUBT')",
     [SQL_DOUBT_UNSEEN] =
         "INSERT INTO @record AS r (" IDENTITY ", state, token, executions "
         "@columns) SELECT " IDENTITY_VALUES ", 'DOUBT', 1, 1 @values "
         "WHERE $8::bigint IS NOT NULL ON CONFLICT (key) DO UPDATE "
         "SET state = 'DOUBT', lease_until = NULL "
         "WHERE r.state IN ('RUNNING', 'RELEASED')",
-    [SQL_RENEW] = "UPDATE @record SET lease_until = clock_timestamp() + "
-                  "$3::bigint * interval '1 ms' WHERE key = $1::uuid AND "
-                  "token = $2::bigint AND state = 'RUNNING'",
-    [SQL_MARK] = "UPDATE @record SET begun = true, step = $3::text WHERE "
-                 "key = $1::uuid AND token = $2::bigint AND "
-                 "state = 'RUNNING' AND lease_until > clock_timestamp()",
     [SQL_ABANDON] =
         "INSERT INTO @record (" IDENTITY ", state, token, executions, done_at "
         "@columns) SELECT " IDENTITY_VALUES ", 'ABANDONED', 1, 0, "
@@ -122,6 +128,51 @@ static const char *const templates[SQL_STATEMENTS] = {
         "INSERT INTO @settlement (tenant, scope, key_text, token, state, "
         "settled_by, why) SELECT tenant, scope, key_text, $2::bigint, "
         "$3::text, $9::text, $10::text FROM settled",
+    /* OFFSET 0: each key is looked up by itself, whatever the statistics say */
+    [SQL_EACH_LOOK] =
+        "SELECT " LOOK_COLUMNS
+        ", one.key FROM unnest($1::uuid[], $2::bytea[], $3::text[], "
+        "$4::text[], $5::bigint[], $6::bigint[]) AS one (key, tenant, scope, "
+        "key_text, ends, day) LEFT JOIN LATERAL (SELECT * FROM @record AS "
+        "all_r "
+        "WHERE all_r.key = one.key OFFSET 0) AS r ON true",
+    [SQL_EACH_CLAIM] =
+        "INSERT INTO @record (" IDENTITY
+        ", state, token, executions, owner, lease_until, begun @columns) "
+        "SELECT one.key, one.tenant, one.scope, one.key_text, one.raw, "
+        "one.canonical, one.version, 'RUNNING', 1, 1, one.owner, " IN_MS(
+            "one.lease_ms") ", one.steps = 0 @kept_each FROM unnest("
+                            "$1::uuid[], $2::bytea[], $3::text[], $4::text[], "
+                            "$5::bytea[], $6::bytea[], $7::bigint[], "
+                            "$8::bigint[], $9::bigint[], $10::bigint[], "
+                            "$11::bigint[]) AS one (key, tenant, scope, "
+                            "key_text, raw, canonical, version, ends, owner, "
+                            "lease_ms, steps) @begins_each "
+                            "ON CONFLICT (key) DO NOTHING RETURNING key",
+    [SQL_EACH_COMPLETE] = EACH(
+        "state, done_at, status, message, reason, reply, trailers",
+        "'DONE', clock_timestamp(), one.status, one.message, one.reason, "
+        "one.reply, one.trailers",
+        ", $3::bigint[], $4::bytea[], $5::bytea[], $6::bytea[], $7::bytea[]",
+        ", status, message, reason, reply, trailers",
+        "state = 'DONE', lease_until = NULL, done_at = excluded.done_at, "
+        "status = excluded.status, message = excluded.message, "
+        "reason = excluded.reason, reply = excluded.reply, "
+        "trailers = excluded.trailers",
+        OWNED, "first_at"),
+    [SQL_EACH_RELEASE] =
+        EACH("state", "'RELEASED'", "", "",
+             "state = 'RELEASED', lease_until = NULL", OWNED, "0"),
+    [SQL_EACH_DOUBT] = EACH("state", "'DOUBT'", "", "",
+                            "state = 'DOUBT', lease_until = NULL", OWNED, "0"),
+    [SQL_EACH_RENEW] =
+        EACH("state, lease_until", "'RUNNING', " IN_MS("one.lease_ms"),
+             ", $3::bigint[]", ", lease_ms",
+             "lease_until = excluded.lease_until", "r.state = 'RUNNING'", "0"),
+    [SQL_EACH_MARK] =
+        EACH("state, lease_until, step", "'RUNNING', 'infinity', one.step",
+             ", $3::text[]", ", step", "begun = true, step = excluded.step",
+             "r.state = 'RUNNING' AND r.lease_until > clock_timestamp()", "0"),
 };
 
 static const struct {
@@ -134,17 +185,24 @@ static const struct {
     {"@values", "",
      ", clock_timestamp() + $8::bigint * interval '1 ms', "
      "clock_timestamp() + $8::bigint * interval '1 ms' + interval '400 days'"},
+    {"@kept_each", "",
+     ", " IN_MS("one.ends") ", " IN_MS("one.ends") " + interval '400 days'"},
     {"@kept", "",
      ", reap_at = clock_timestamp() + $11::bigint * interval '1 ms', "
      "gone_at = greatest(gone_at, clock_timestamp() + "
      "$11::bigint * interval '1 ms' + interval '400 days')"},
+    {"@never", "", ", 'infinity', 'infinity'"},
+    {"@begins_each",
+     "WHERE clock_timestamp() < timestamptz 'epoch' + "
+     "one.ends * interval '1 ms'",
+     ""},
     {"@begins", "$8::bigint > " MS("clock_timestamp()"),
      "$8::bigint IS NOT NULL"},
     {"@late",
      "one.ends <= " MS("clock_timestamp()") " OR NOT EXISTS (SELECT FROM "
                                             "%s.idem_day AS d WHERE d.day = "
-                                            "$6::bigint AND d.open)",
-     "one.ends < $6::bigint"},
+                                            "one.day AND d.open)",
+     "one.ends < one.day"},
     {"@dropped", "false", "r.reap_at = r.gone_at"},
 };
 

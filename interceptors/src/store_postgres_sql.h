@@ -14,21 +14,27 @@ enum statement {
     SQL_NOTE_WINDOW, /* $1 day, $2 window ms: the day's, 0 rows: no day */
     SQL_OPAQUE,      /* those below have a twin for opaque keys */
     SQL_LOOK = SQL_OPAQUE, /* record.c reads it */
-    SQL_CLAIM,             /* insert as RUNNING */
     SQL_TAKE,              /* RELEASED or lapsed, begun as it was read, or to be
                             * probed in DOUBT: token, executions */
     SQL_HOLD,              /* a lapsed one becomes DOUBT */
     SQL_COMPLETE,          /* by the token's owner: first_at */
     SQL_RECORD,            /* insert as DONE: first_at */
     SQL_RELEASE,
-    SQL_COUNT, /* insert as RELEASED, executed once */
-    SQL_DOUBT,
-    SQL_DOUBT_UNSEEN, /* insert or make DOUBT, whatever is there but DONE */
-    SQL_RENEW,
-    SQL_MARK,          /* begun, at this step */
+    SQL_COUNT,         /* insert as RELEASED, executed once */
+    SQL_DOUBT_UNSEEN,  /* insert or make DOUBT, whatever is there but DONE */
     SQL_ABANDON,       /* insert as ABANDONED */
     SQL_ABANDON_AGAIN, /* a released one, a lapsed one that is not begun */
     SQL_SETTLE,        /* one in doubt, with its audit */
+    SQL_EACH,          /* of many keys at once; each parameter an array */
+    SQL_EACH_LOOK = SQL_EACH, /* as SQL_LOOK, then the key */
+    SQL_EACH_CLAIM,           /* insert as RUNNING; the key of what was */
+    SQL_EACH_COMPLETE,        /* these by the token's owner: the key of what
+                               * was changed; first_at. A key that has no record
+                               * is 22012 */
+    SQL_EACH_RELEASE,
+    SQL_EACH_DOUBT,
+    SQL_EACH_RENEW,
+    SQL_EACH_MARK, /* begun, at this step */
     SQL_STATEMENTS,
 };
 

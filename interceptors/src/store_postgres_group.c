@@ -1,0 +1,258 @@
+#include "store_postgres_group.h"
+
+#include "store_postgres_batch.h"
+#include "store_postgres_session.h"
+
+#include <stdlib.h>
+
+#define WAITING_MAX (8 * BATCH_MAX)
+
+bool
+pg_group_init(struct pg_session *session)
+{
+    session->batch = calloc(1, sizeof(*session->batch));
+    return session->batch != NULL;
+}
+
+void
+pg_group_fini(struct pg_session *session)
+{
+    if (session->batch)
+        pg_arrays_fini(&session->batch->arrays);
+    free(session->batch);
+    session->batch = NULL;
+}
+
+/* --- What waits; all under the store's lock --- */
+
+/* One that may serve; else, when none is up, one that refuses. */
+static struct pg_session *
+find_idle(struct pg_store *postgres)
+{
+    bool served = postgres->up[PG_GROUP] > 0;
+
+    for (unsigned i = 0; i < postgres->n_sessions; i++) {
+        struct pg_session *session = &postgres->sessions[i];
+
+        if (session->role == PG_GROUP && session->idle &&
+            session->counted == served)
+            return session;
+    }
+    return NULL;
+}
+
+/* One wake a batch: who is woken takes what has come until then, and wakes
+ * another for what it leaves. */
+static void
+wake_one(struct pg_store *postgres)
+{
+    struct pg_session *session =
+        postgres->group_waking ? NULL : find_idle(postgres);
+
+    if (!session)
+        return;
+    session->idle = false;
+    postgres->group_waking = true;
+    pthread_cond_signal(&session->wake);
+}
+
+/* What ends a claim or keeps it is never refused: it frees. */
+void
+pg_group_post(struct pg_store *postgres, struct idem_ticket *ticket)
+{
+    if (ticket->op == OPERATION_CLAIM &&
+        postgres->grouped.size >= WAITING_MAX) {
+        pg_queue_push(&postgres->refused, ticket);
+        pthread_cond_signal(&postgres->keeper_wake);
+        return;
+    }
+    pg_queue_push(&postgres->grouped, ticket);
+    wake_one(postgres);
+}
+
+/* What waits is shared by those that are free, so that none takes all of it
+ * while the others idle. */
+static unsigned
+share_of(const struct pg_store *postgres)
+{
+    unsigned free_ones = 1, share;
+
+    for (unsigned i = 0; i < postgres->n_sessions; i++)
+        if (postgres->sessions[i].role == PG_GROUP &&
+            postgres->sessions[i].idle && postgres->sessions[i].counted)
+            free_ones++;
+    share = (postgres->grouped.size + free_ones - 1) / free_ones;
+    return share < BATCH_LEAST ? BATCH_LEAST : share;
+}
+
+struct picking {
+    struct pg_store *postgres;
+    struct pg_batch *batch;
+    unsigned most;
+    size_t bytes;
+};
+
+static enum pg_pick
+pick(void *with, struct idem_ticket *ticket)
+{
+    struct picking *picking = with;
+    struct pg_batch *batch = picking->batch;
+    struct pg_slot *slot = &batch->slots[batch->n];
+
+    if (batch->n >= picking->most || picking->bytes > BATCH_BYTES)
+        return PG_STOP;
+    if (!pg_busy_begin(&picking->postgres->busy, ticket->id.digest,
+                       &slot->place))
+        return PG_LEAVE;
+    slot->ticket = ticket;
+    picking->bytes += ticket->answer.reply.size;
+    batch->n++;
+    return PG_PICK;
+}
+
+static void
+pick_share(struct pg_session *session)
+{
+    struct pg_store *postgres = session->postgres;
+    struct picking picking = {.postgres = postgres,
+                              .batch = session->batch,
+                              .most = session->batch->n + share_of(postgres)};
+
+    if (picking.most > BATCH_MAX)
+        picking.most = BATCH_MAX;
+    pg_queue_pick(&postgres->grouped, pick, &picking);
+    if (postgres->grouped.size > 0)
+        wake_one(postgres);
+}
+
+/* May it take what it can serve, or refuse what nobody can? */
+static bool
+may_pick(const struct pg_session *session)
+{
+    return pg_link_is_up(&session->link) ||
+           (pg_session_must_wait(session) &&
+            session->postgres->up[PG_GROUP] == 0);
+}
+
+static void
+sleep_until_woken(struct pg_session *session)
+{
+    struct pg_store *postgres = session->postgres;
+
+    session->idle = true;
+    postgres->clock->wait_until(
+        postgres->clock, &session->wake, &postgres->lock,
+        pg_link_is_up(&session->link) ? INT64_MAX : session->retry_ns);
+    if (!session->idle)
+        postgres->group_waking = false;
+    session->idle = false;
+}
+
+/* Fill the batch up, waiting while it is empty. It stays empty when it is time
+ * to connect. False: time to stop. */
+static bool
+gather(struct pg_session *session)
+{
+    struct pg_store *postgres = session->postgres;
+    struct pg_batch *batch = session->batch;
+    bool go_on;
+
+    pthread_mutex_lock(&postgres->lock);
+    for (;;) {
+        if (may_pick(session))
+            pick_share(session);
+        if (batch->n > 0 || postgres->stopping ||
+            (!pg_link_is_up(&session->link) && !pg_session_must_wait(session)))
+            break;
+        sleep_until_woken(session);
+    }
+    go_on = batch->n > 0 || !postgres->stopping;
+    pthread_mutex_unlock(&postgres->lock);
+    return go_on;
+}
+
+/* --- A round --- */
+
+static void
+begin_new(struct pg_session *session, unsigned first)
+{
+    const struct idem_clock *clock = session->postgres->clock;
+    struct pg_batch *batch = session->batch;
+    int64_t owners[BATCH_MAX];
+
+    if (first == batch->n)
+        return;
+    clock->random(clock, owners, (batch->n - first) * sizeof(owners[0]));
+    for (unsigned i = first; i < batch->n; i++)
+        pg_slot_init(&batch->slots[i], session, batch->slots[i].ticket,
+                     owners[i - first]);
+}
+
+static void
+refuse_all(struct pg_session *session)
+{
+    struct pg_store *postgres = session->postgres;
+    struct pg_batch *batch = session->batch;
+    struct idem_error why;
+
+    pthread_mutex_lock(&postgres->lock);
+    why = postgres->away;
+    pthread_mutex_unlock(&postgres->lock);
+    for (unsigned i = 0; i < batch->n; i++)
+        pg_slot_refuse(&batch->slots[i], session, &why);
+}
+
+/* Those that are over leave; the rest stays for the next round. */
+static void
+answer(struct pg_session *session)
+{
+    struct pg_store *postgres = session->postgres;
+    struct pg_batch *batch = session->batch;
+    struct idem_ticket *over[BATCH_MAX];
+    unsigned n_over = 0, kept = 0;
+
+    pthread_mutex_lock(&postgres->lock);
+    for (unsigned i = 0; i < batch->n; i++) {
+        struct pg_slot *slot = &batch->slots[i];
+
+        if (slot->ticket && slot->step != SLOT_OVER) {
+            batch->slots[kept++] = *slot;
+            continue;
+        }
+        pg_busy_end(&postgres->busy, slot->place);
+        if (slot->ticket)
+            over[n_over++] = slot->ticket;
+    }
+    batch->n = kept;
+    pthread_mutex_unlock(&postgres->lock);
+    for (unsigned i = 0; i < n_over; i++)
+        over[i]->done(over[i]);
+}
+
+static void
+serve(struct pg_session *session)
+{
+    if (pg_link_is_up(&session->link) || pg_session_reconnect(session))
+        pg_batch_round(session, session->batch);
+    else
+        refuse_all(session);
+    answer(session);
+}
+
+void *
+pg_group_run(void *with)
+{
+    struct pg_session *session = with;
+    unsigned kept = 0;
+
+    while (gather(session)) {
+        begin_new(session, kept);
+        if (session->batch->n > 0)
+            serve(session);
+        else
+            (void)pg_session_reconnect(session);
+        kept = session->batch->n;
+    }
+    pg_session_close(session);
+    return NULL;
+}
