@@ -1,6 +1,7 @@
 #include "shield.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,21 +33,62 @@ write_epoch(struct idem_shield *shield, const char *epoch)
 }
 
 static enum idem_status
-copy_secret(struct idem_shield *shield, struct idem_bytes secret,
+copy_secret(struct shield_secrets *secrets, struct idem_redis_secret secret,
             struct idem_error *err)
 {
     uint8_t *copy;
 
-    if (secret.size < SECRET_MIN)
+    if (secret.bytes.size < SECRET_MIN)
         return idem_fail(err, IDEM_INVALID_ARGUMENT,
-                         "the secret has %zu bytes; at least %d are needed",
-                         secret.size, SECRET_MIN);
-    copy = malloc(secret.size);
+                         "secret %" PRIu32 " of the Redis entries has %zu "
+                         "bytes; at least %d are needed",
+                         secret.id, secret.bytes.size, SECRET_MIN);
+    for (size_t i = 0; i < secrets->count; i++)
+        if (secrets->list[i].id == secret.id)
+            return idem_fail(err, IDEM_INVALID_ARGUMENT,
+                             "two secrets of the Redis entries have the id "
+                             "%" PRIu32,
+                             secret.id);
+    copy = malloc(secret.bytes.size);
     if (!copy)
         return idem_fail(err, IDEM_RESOURCE_EXHAUSTED, "no memory");
-    memcpy(copy, secret.data, secret.size);
-    shield->secret = (struct idem_bytes){copy, secret.size};
+    memcpy(copy, secret.bytes.data, secret.bytes.size);
+    secret.bytes.data = copy;
+    secrets->list[secrets->count++] = secret;
     return IDEM_OK;
+}
+
+static enum idem_status
+copy_secrets(struct idem_shield *shield,
+             const struct idem_redis_options *options, struct idem_error *err)
+{
+    const struct idem_redis_secret first = {options->secret_id,
+                                            options->secret};
+    enum idem_status status;
+
+    if (options->n_old_secrets >= IDEM_REDIS_SECRETS_MAX)
+        return idem_fail(err, IDEM_INVALID_ARGUMENT,
+                         "%zu old secrets of the Redis entries; there may be "
+                         "%d",
+                         options->n_old_secrets, IDEM_REDIS_SECRETS_MAX - 1);
+    status = copy_secret(&shield->secrets, first, err);
+    for (size_t i = 0; status == IDEM_OK && i < options->n_old_secrets; i++)
+        status = copy_secret(&shield->secrets, options->old_secrets[i], err);
+    return status;
+}
+
+/* Not to be found in memory that is given back. */
+static void
+forget_secrets(struct idem_shield *shield)
+{
+    for (size_t i = 0; i < shield->secrets.count; i++) {
+        struct idem_bytes bytes = shield->secrets.list[i].bytes;
+        void *data = (void *)(uintptr_t)bytes.data;
+
+        explicit_bzero(data, bytes.size);
+        free(data);
+    }
+    explicit_bzero(&shield->url, sizeof(shield->url));
 }
 
 static enum idem_status
@@ -70,7 +112,7 @@ set_up(struct idem_shield *shield, const struct idem_redis_options *options,
     status = shield_url_parse(&shield->url, options->url, err);
     if (status != IDEM_OK)
         return status;
-    return copy_secret(shield, options->secret, err);
+    return copy_secrets(shield, options, err);
 }
 
 /* With every signal blocked: hiredis writes without MSG_NOSIGNAL, and a closed
@@ -101,7 +143,7 @@ static void
 tear_down(struct idem_shield *shield)
 {
     pthread_mutex_destroy(&shield->lock);
-    free((void *)(uintptr_t)shield->secret.data);
+    forget_secrets(shield);
     free(shield);
 }
 
@@ -175,7 +217,7 @@ make_fill(struct idem_shield *shield, const struct shield_entry *entry)
     fill->next = NULL;
     fill->size = size;
     shield_write_key(fill->key, entry->digest);
-    shield_entry_write(entry, shield->secret, fill->entry);
+    shield_entry_write(entry, &shield->secrets, fill->entry);
     return fill;
 }
 
@@ -240,6 +282,7 @@ idem_shield_counts(const struct idem_shield *shield,
         .hits = counted(&shield->hits),
         .misses = counted(&shield->misses),
         .rejected = counted(&shield->rejected),
+        .foreign = counted(&shield->foreign),
         .failed = counted(&shield->failed),
         .skipped = counted(&shield->skipped),
         .fills = counted(&shield->fills),

@@ -37,7 +37,7 @@ struct shield_fills {
 struct idem_shield {
     const struct idem_clock *clock;
     struct shield_url url;
-    struct idem_bytes secret; /* owned */
+    struct shield_secrets secrets; /* owned */
     int64_t budget_ns, entry_ttl_ms;
     size_t max_entry;
     bool pinned; /* the epoch is the option's, whatever the authority says */
@@ -63,7 +63,8 @@ struct idem_shield {
     struct shield_looks asked;    /* under way, oldest first */
     struct shield_looks answered; /* done is still to be called */
 
-    atomic_uint_fast64_t looks, hits, misses, rejected, failed, skipped, fills;
+    atomic_uint_fast64_t looks, hits, misses, rejected, foreign, failed,
+        skipped, fills;
 };
 
 static inline void

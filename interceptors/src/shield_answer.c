@@ -37,7 +37,14 @@ static void
 judge(struct idem_shield *shield, struct idem_shield_look *look,
       const struct shield_entry *entry)
 {
-    bool same = idem_fingerprint_match(&entry->fingerprint, look->fingerprint);
+    const struct idem_fingerprint *recorded = &entry->fingerprint;
+    bool same = idem_fingerprint_match(recorded, look->fingerprint);
+
+    /* Of a server that writes another canonical form: the record knows. */
+    if (!same && recorded->version != look->fingerprint->version) {
+        shield_count(&shield->misses, 1);
+        return;
+    }
 
     if (!keep_answer(look, entry->answer)) {
         shield_count(&shield->failed, 1);
@@ -52,9 +59,12 @@ take_value(struct idem_shield *shield, struct idem_shield_look *look,
            struct idem_bytes bytes)
 {
     struct shield_entry entry;
+    enum shield_read read = shield_entry_read(&entry, &shield->secrets, bytes);
 
-    if (!shield_entry_read(&entry, shield->secret, bytes)) {
+    if (read != SHIELD_READ_GOOD) {
         shield_count(&shield->rejected, 1);
+        if (read == SHIELD_READ_FOREIGN)
+            shield_count(&shield->foreign, 1);
         return true;
     }
     /* Another key's entry, and a good one: replies and commands are out of

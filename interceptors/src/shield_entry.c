@@ -2,7 +2,9 @@
 
 #include <string.h>
 
-#define VERSION 1
+#define VERSION 2
+#define ID_AT 1 /* behind the version */
+#define ID_SIZE 4
 #define STATUS_MAX IDEM_UNAUTHENTICATED
 
 static void
@@ -83,17 +85,35 @@ make_tag(uint8_t tag[IDEM_SHA256_SIZE], struct idem_bytes secret,
     idem_hmac_sha256(secret, (struct idem_bytes){bytes, size}, tag);
 }
 
-static bool
-is_signed(struct idem_bytes secret, struct idem_bytes bytes)
+/* NULL: none of ours has that id. */
+static const struct idem_redis_secret *
+find_secret(const struct shield_secrets *secrets, uint64_t id)
 {
+    for (size_t i = 0; i < secrets->count; i++)
+        if (secrets->list[i].id == id)
+            return &secrets->list[i];
+    return NULL;
+}
+
+static enum shield_read
+check_tag(const struct shield_secrets *secrets, struct idem_bytes bytes)
+{
+    struct rest id = {bytes.data + ID_AT, ID_SIZE, false};
+    const struct idem_redis_secret *secret;
     uint8_t tag[IDEM_SHA256_SIZE];
     size_t size;
 
-    if (bytes.size <= SHIELD_TAG_SIZE)
-        return false;
+    if (bytes.size <= ID_AT + ID_SIZE + SHIELD_TAG_SIZE ||
+        bytes.data[0] != VERSION)
+        return SHIELD_READ_BROKEN;
+    secret = find_secret(secrets, take_u64(&id, ID_SIZE));
+    if (!secret)
+        return SHIELD_READ_FOREIGN;
     size = bytes.size - SHIELD_TAG_SIZE;
-    make_tag(tag, secret, bytes.data, size);
-    return idem_digest_equal(tag, bytes.data + size, SHIELD_TAG_SIZE);
+    make_tag(tag, secret->bytes, bytes.data, size);
+    return idem_digest_equal(tag, bytes.data + size, SHIELD_TAG_SIZE)
+               ? SHIELD_READ_GOOD
+               : SHIELD_READ_BROKEN;
 }
 
 static void
@@ -112,18 +132,19 @@ shield_entry_size(const struct shield_entry *entry)
 {
     const struct idem_answer *answer = &entry->answer;
 
-    return 1 + 4 * IDEM_SHA256_SIZE + 4 + 1 + 8 + 4 * 4 + answer->message.size +
-           answer->reason.size + answer->reply.size + answer->trailers.size +
-           SHIELD_TAG_SIZE;
+    return ID_AT + ID_SIZE + 4 * IDEM_SHA256_SIZE + 4 + 1 + 8 + 4 * 4 +
+           answer->message.size + answer->reason.size + answer->reply.size +
+           answer->trailers.size + SHIELD_TAG_SIZE;
 }
 
 void
-shield_entry_write(const struct shield_entry *entry, struct idem_bytes secret,
-                   uint8_t *bytes)
+shield_entry_write(const struct shield_entry *entry,
+                   const struct shield_secrets *secrets, uint8_t *bytes)
 {
     uint8_t tag[IDEM_SHA256_SIZE], *at = bytes;
 
-    put_u64(&at, VERSION, 1);
+    put_u64(&at, VERSION, ID_AT);
+    put_u64(&at, secrets->list[0].id, ID_SIZE);
     put_bytes(&at, entry->epoch, sizeof(entry->epoch));
     put_bytes(&at, entry->digest, sizeof(entry->digest));
     put_bytes(&at, entry->fingerprint.raw, IDEM_SHA256_SIZE);
@@ -135,18 +156,21 @@ shield_entry_write(const struct shield_entry *entry, struct idem_bytes secret,
     put_part(&at, entry->answer.reason);
     put_part(&at, entry->answer.reply);
     put_part(&at, entry->answer.trailers);
-    make_tag(tag, secret, bytes, (size_t)(at - bytes));
+    make_tag(tag, secrets->list[0].bytes, bytes, (size_t)(at - bytes));
     put_bytes(&at, tag, SHIELD_TAG_SIZE);
 }
 
-bool
-shield_entry_read(struct shield_entry *entry, struct idem_bytes secret,
-                  struct idem_bytes bytes)
+enum shield_read
+shield_entry_read(struct shield_entry *entry,
+                  const struct shield_secrets *secrets, struct idem_bytes bytes)
 {
-    struct rest rest = {bytes.data, bytes.size - SHIELD_TAG_SIZE, false};
+    enum shield_read read = check_tag(secrets, bytes);
+    struct rest rest;
 
-    if (!is_signed(secret, bytes) || take_u64(&rest, 1) != VERSION)
-        return false;
+    if (read != SHIELD_READ_GOOD)
+        return read;
+    rest = (struct rest){bytes.data + ID_AT + ID_SIZE,
+                         bytes.size - ID_AT - ID_SIZE - SHIELD_TAG_SIZE, false};
     take_hash(&rest, entry->epoch);
     take_hash(&rest, entry->digest);
     take_hash(&rest, entry->fingerprint.raw);
@@ -154,5 +178,7 @@ shield_entry_read(struct shield_entry *entry, struct idem_bytes secret,
     entry->fingerprint.version = (unsigned)take_u64(&rest, 4);
     take_answer(&rest, &entry->answer);
     return !rest.broken && rest.size == 0 &&
-           (unsigned)entry->answer.status <= STATUS_MAX;
+                   (unsigned)entry->answer.status <= STATUS_MAX
+               ? SHIELD_READ_GOOD
+               : SHIELD_READ_BROKEN;
 }

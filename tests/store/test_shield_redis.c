@@ -168,6 +168,83 @@ entries_of_another_secret_are_rejected(void **state)
     idem_shield_free(theirs);
 }
 
+/* old may be NULL. */
+static struct idem_shield *
+open_signing(struct idem_redis_options options,
+             const struct idem_redis_secret *secret,
+             const struct idem_redis_secret *old)
+{
+    struct idem_shield *shield;
+
+    options.secret = secret->bytes;
+    options.secret_id = secret->id;
+    options.old_secrets = old;
+    options.n_old_secrets = old != NULL;
+    assert_int_equal(idem_redis_new(&shield, &options, NULL), IDEM_OK);
+    shield_await_connected(shield);
+    return shield;
+}
+
+/* One server signs with the new secret already and one still with the old: each
+ * believes the other. Who knows the new one alone takes the old for absent. */
+static void
+a_secret_is_changed_server_by_server(void **state)
+{
+    const struct idem_redis_secret old = {1, idem_bytes_of("the old secret..")};
+    const struct idem_redis_secret new = {2, idem_bytes_of("the new secret..")};
+    struct idem_redis_options options = {
+        .url = redis_url(redis), .budget_ms = 5000, .epoch = "7:1:1"};
+    struct idem_shield *before, *changed, *after;
+
+    (void)state;
+    before = open_signing(options, &old, &new);
+    changed = open_signing(options, &new, &old);
+    after = open_signing(options, &new, NULL);
+    shield_learn_for_sure(before, 1);
+    shield_learn_for_sure(changed, 2);
+    assert_int_equal(shield_ask(changed, 1), IDEM_VERDICT_DONE);
+    assert_int_equal(shield_ask(before, 2), IDEM_VERDICT_DONE);
+    assert_int_equal(shield_ask(after, 2), IDEM_VERDICT_DONE);
+    assert_int_equal(shield_ask(after, 1), IDEM_VERDICT_ABSENT);
+    assert_int_equal(shield_counts(after).foreign, 1);
+    assert_int_equal(shield_counts(after).rejected, 1);
+    idem_shield_free(before);
+    idem_shield_free(changed);
+    idem_shield_free(after);
+}
+
+static void
+two_secrets_of_one_id_or_too_many_are_refused(void **state)
+{
+    struct idem_redis_secret old[IDEM_REDIS_SECRETS_MAX];
+    struct idem_redis_options options = {
+        .url = "redis://127.0.0.1:1",
+        .secret = idem_bytes_of("a secret of tests"),
+        .old_secrets = old,
+        .n_old_secrets = 1,
+    };
+    struct idem_shield *shield = NULL;
+    struct idem_error err;
+
+    (void)state;
+    for (uint32_t i = 0; i < IDEM_REDIS_SECRETS_MAX; i++)
+        old[i] = (struct idem_redis_secret){
+            i, idem_bytes_of("another of the tests")};
+    assert_int_equal(idem_redis_new(&shield, &options, &err),
+                     IDEM_INVALID_ARGUMENT);
+    assert_non_null(strstr(err.message, "have the id 0"));
+    options.secret_id = 99;
+    options.n_old_secrets = IDEM_REDIS_SECRETS_MAX;
+    assert_int_equal(idem_redis_new(&shield, &options, &err),
+                     IDEM_INVALID_ARGUMENT);
+    old[1].bytes = idem_bytes_of("short");
+    options.n_old_secrets = 2;
+    assert_int_equal(idem_redis_new(&shield, &options, &err),
+                     IDEM_INVALID_ARGUMENT);
+    assert_null(strstr(err.message, "short"));
+    assert_null(shield);
+}
+
 static void
 a_short_secret_or_a_bad_url_is_refused(void **state)
 {
@@ -357,6 +434,8 @@ main(void)
         WITH_REDIS(entries_of_another_epoch_are_rejected),
         WITH_REDIS(without_a_known_epoch_there_are_no_hits),
         WITH_REDIS(entries_of_another_secret_are_rejected),
+        WITH_REDIS(a_secret_is_changed_server_by_server),
+        cmocka_unit_test(two_secrets_of_one_id_or_too_many_are_refused),
         cmocka_unit_test(a_short_secret_or_a_bad_url_is_refused),
         WITH_REDIS(every_key_has_a_time_to_live),
         WITH_REDIS(an_entry_does_not_outlive_its_keys_window),

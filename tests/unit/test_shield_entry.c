@@ -5,8 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct idem_bytes secret = {(const uint8_t *)"0123456789abcdef",
-                                         16};
+#define SECRET(text)                                                           \
+    {                                                                          \
+        (const uint8_t *)(text), sizeof(text) - 1                              \
+    }
+
+static const struct shield_secrets ours = {{{7, SECRET("0123456789abcdef")}},
+                                           1};
 
 static struct shield_entry
 make_entry(void)
@@ -36,7 +41,7 @@ write_entry(const struct shield_entry *entry)
     uint8_t *bytes = malloc(size);
 
     assert_non_null(bytes);
-    shield_entry_write(entry, secret, bytes);
+    shield_entry_write(entry, &ours, bytes);
     return (struct idem_bytes){bytes, size};
 }
 
@@ -53,7 +58,7 @@ what_is_written_is_read(void **state)
     struct idem_bytes bytes = write_entry(&wrote);
 
     (void)state;
-    assert_true(shield_entry_read(&read, secret, bytes));
+    assert_int_equal(shield_entry_read(&read, &ours, bytes), SHIELD_READ_GOOD);
     assert_memory_equal(read.epoch, wrote.epoch, 32);
     assert_memory_equal(read.digest, wrote.digest, 32);
     assert_memory_equal(read.fingerprint.raw, wrote.fingerprint.raw, 32);
@@ -79,7 +84,8 @@ one_flipped_bit_is_not_an_entry(void **state)
     (void)state;
     for (size_t bit = 0; bit < 8 * bytes.size; bit++) {
         at[bit / 8] ^= (uint8_t)(1u << bit % 8);
-        assert_false(shield_entry_read(&read, secret, bytes));
+        assert_int_not_equal(shield_entry_read(&read, &ours, bytes),
+                             SHIELD_READ_GOOD);
         at[bit / 8] ^= (uint8_t)(1u << bit % 8);
     }
     drop(bytes);
@@ -96,8 +102,9 @@ a_cut_or_longer_one_is_not_an_entry(void **state)
         uint8_t *cut = malloc(size + 1);
 
         memcpy(cut, bytes.data, size);
-        assert_false(
-            shield_entry_read(&read, secret, (struct idem_bytes){cut, size}));
+        assert_int_equal(
+            shield_entry_read(&read, &ours, (struct idem_bytes){cut, size}),
+            SHIELD_READ_BROKEN);
         free(cut);
     }
     drop(bytes);
@@ -106,12 +113,37 @@ a_cut_or_longer_one_is_not_an_entry(void **state)
 static void
 another_secret_signs_other_entries(void **state)
 {
+    const struct shield_secrets others = {{{7, SECRET("0123456789abcdeF")}}, 1};
     struct shield_entry wrote = make_entry(), read;
     struct idem_bytes bytes = write_entry(&wrote);
 
     (void)state;
-    assert_false(
-        shield_entry_read(&read, idem_bytes_of("0123456789abcdeF"), bytes));
+    assert_int_equal(shield_entry_read(&read, &others, bytes),
+                     SHIELD_READ_BROKEN);
+    drop(bytes);
+}
+
+/* The secret is being changed: the old one is still believed. */
+static void
+an_entry_names_the_secret_that_signed_it(void **state)
+{
+    const struct shield_secrets changed = {
+        {{8, SECRET("the new one of 16")}, {7, SECRET("0123456789abcdef")}}, 2};
+    const struct shield_secrets without = {{{8, SECRET("the new one of 16")}},
+                                           1};
+    struct shield_entry wrote = make_entry(), read;
+    struct idem_bytes bytes = write_entry(&wrote);
+
+    (void)state;
+    assert_int_equal(shield_entry_read(&read, &changed, bytes),
+                     SHIELD_READ_GOOD);
+    assert_int_equal(shield_entry_read(&read, &without, bytes),
+                     SHIELD_READ_FOREIGN);
+    shield_entry_write(&wrote, &changed, (uint8_t *)(uintptr_t)bytes.data);
+    assert_int_equal(shield_entry_read(&read, &ours, bytes),
+                     SHIELD_READ_FOREIGN);
+    assert_int_equal(shield_entry_read(&read, &without, bytes),
+                     SHIELD_READ_GOOD);
     drop(bytes);
 }
 
@@ -121,16 +153,18 @@ static void
 signed_nonsense_is_not_an_entry(void **state)
 {
     (void)state;
-    for (size_t size = 17; size < 260; size++) {
+    for (size_t size = 22; size < 260; size++) {
         uint8_t *bytes = malloc(size), tag[IDEM_SHA256_SIZE];
         struct shield_entry read;
 
         memset(bytes, size % 3 ? 0xFF : 0, size);
-        bytes[0] = 1;
-        idem_hmac_sha256(secret, (struct idem_bytes){bytes, size - 16}, tag);
+        memcpy(bytes, "\2\7\0\0\0", 5);
+        idem_hmac_sha256(ours.list[0].bytes,
+                         (struct idem_bytes){bytes, size - 16}, tag);
         memcpy(bytes + size - 16, tag, 16);
-        if (shield_entry_read(&read, secret, (struct idem_bytes){bytes, size}))
-            assert_int_equal(size, 174); /* all empty is one */
+        if (shield_entry_read(&read, &ours, (struct idem_bytes){bytes, size}) ==
+            SHIELD_READ_GOOD)
+            assert_int_equal(size, 178); /* all empty is one */
         free(bytes);
     }
 }
@@ -143,6 +177,7 @@ main(void)
         cmocka_unit_test(one_flipped_bit_is_not_an_entry),
         cmocka_unit_test(a_cut_or_longer_one_is_not_an_entry),
         cmocka_unit_test(another_secret_signs_other_entries),
+        cmocka_unit_test(an_entry_names_the_secret_that_signed_it),
         cmocka_unit_test(signed_nonsense_is_not_an_entry),
     };
 

@@ -8,6 +8,18 @@
  * nothing. Absent, slow, stale, lying: only latency changes. */
 struct idem_shield;
 
+/* What signs entries. Another secret has another id. */
+struct idem_redis_secret {
+    uint32_t id;
+    struct idem_bytes bytes; /* at least 16; copied */
+};
+
+#define IDEM_REDIS_SECRETS_MAX 8
+
+/* To change the secret: first every server gets the new one among old_secrets,
+ * then each signs with it and has the old one there, and when the last entry of
+ * the old one has ended (entry_ttl_ms) it is left out. At each step all servers
+ * believe what any of them signs. */
 struct idem_redis_options {
     const char *url;      /* "redis://[[user]:password@]127.0.0.1:6379/0" or
                            * "unix://[[user]:password@]/run/r.sock?db=0" */
@@ -17,6 +29,9 @@ struct idem_redis_options {
     int64_t breaker_ms;        /* … for this long; 0: 1,000 */
     size_t max_entry;          /* larger answers are not cached; 0: 8 KiB */
     struct idem_bytes secret;  /* signs entries; at least 16 bytes; copied */
+    uint32_t secret_id;        /* … and stands in them */
+    const struct idem_redis_secret *old_secrets; /* believed, not signed with */
+    size_t n_old_secrets; /* under IDEM_REDIS_SECRETS_MAX */
     const char *epoch; /* which authority the answers are of, for good; copied.
                         * NULL: what idem_shield_set_epoch says */
     const struct idem_clock *clock; /* NULL: the system's */
@@ -25,6 +40,7 @@ struct idem_redis_options {
 struct idem_shield_counts {
     uint64_t looks, hits, misses;
     uint64_t rejected; /* entries that did not verify */
+    uint64_t foreign;  /* of these: signed by a secret that is not known here */
     uint64_t failed;   /* errors and time-outs, of fills too */
     uint64_t skipped;  /* looks that were not sent: Redis is away, left alone,
                         * too busy, or the authority's epoch is not known */
