@@ -175,7 +175,9 @@ choose_lie(struct fake_redis *fake)
 
     pthread_mutex_lock(&fake->lock);
     if (fake->lie != FAKE_REDIS_HONEST && ++fake->gets % fake->every == 0) {
-        lie = fake->lie;
+        lie = fake->lie == FAKE_REDIS_ANY
+                  ? FAKE_REDIS_SWAP + fake->lies % (FAKE_REDIS_SILENT - 1)
+                  : fake->lie;
         fake->lies++;
     }
     pthread_mutex_unlock(&fake->lock);

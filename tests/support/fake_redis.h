@@ -22,6 +22,7 @@ enum fake_redis_lie {
     FAKE_REDIS_READONLY, /* -ERR READONLY, to SET too */
     FAKE_REDIS_HANG_UP,  /* a part of the reply, then the end */
     FAKE_REDIS_SILENT,   /* nothing */
+    FAKE_REDIS_ANY,      /* one of the others after the other, but SILENT */
     FAKE_REDIS_LIES
 };
 
