@@ -59,6 +59,12 @@ park(struct flight *flight, int64_t until_ns)
     idem_timer_start(flight->timers, &flight->timer, until_ns);
 }
 
+static bool
+is_same(const struct flight *a, const struct flight *b)
+{
+    return idem_fingerprint_match(a->fingerprint, b->fingerprint);
+}
+
 static enum flight_seat
 join(struct flights *flights, struct flight *flight, bool wait)
 {
@@ -70,7 +76,7 @@ join(struct flights *flights, struct flight *flight, bool wait)
         seat_first(flights, flight);
         return FLIGHT_SEAT_FIRST;
     }
-    if (!idem_fingerprint_match(first->fingerprint, flight->fingerprint))
+    if (atomic_load(&first->granted) && !is_same(first, flight))
         return FLIGHT_SEAT_REUSED;
     if (!wait)
         return FLIGHT_SEAT_BUSY;
@@ -80,18 +86,24 @@ join(struct flights *flights, struct flight *flight, bool wait)
     return FLIGHT_SEAT_WAITING;
 }
 
-static void
-answer_all(struct flight *waiters, struct shared_answer *shared)
+/* Returns those that wait with another request. */
+static struct flight *
+answer_all(const struct flight *first, struct flight *waiters,
+           struct shared_answer *shared)
 {
     struct flight *flight, *next;
 
     DL_FOREACH_SAFE(waiters, flight, next)
     {
+        if (!is_same(first, flight))
+            continue;
+        DL_DELETE(waiters, flight);
         flight->place = FLIGHT_OUT;
         flight->why = FLIGHT_ANSWER;
         flight->shared = shared_answer_ref(shared);
         kick(flight);
     }
+    return waiters;
 }
 
 static void
@@ -134,6 +146,12 @@ flights_join(struct flights *flights, struct flight *flight, bool wait)
     return seat;
 }
 
+void
+flights_granted(struct flight *flight)
+{
+    atomic_store(&flight->granted, true);
+}
+
 bool
 flights_awaited(struct flights *flights, struct flight *flight)
 {
@@ -158,8 +176,8 @@ flights_leave(struct flights *flights, struct flight *flight,
     waiters = flight->waiters;
     flight->waiters = NULL;
     if (waiters && shared)
-        answer_all(waiters, shared);
-    else if (waiters)
+        waiters = answer_all(flight, waiters, shared);
+    if (waiters)
         hand_over(flights, waiters);
     pthread_mutex_unlock(&flights->lock);
 }

@@ -2,6 +2,7 @@
 #define FLIGHT_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 #include <idem/fingerprint.h>
 #include <idem/timer.h>
@@ -17,6 +18,10 @@
  *             WAITING
  *   FIRST     -              OUT                    OUT             FIRST
  *   WAITING   -              OUT (gets it)          one is FIRST    OUT
+ *
+ * A call of another request under the key gets nobody's answer. While the first
+ * one's handler runs it is refused; before, nobody knows whose the key is, not
+ * even that the first one is not the wrong one: it waits for its turn to ask.
  *
  * A call that waits, beside a first one or in a nap of its own, leaves by one
  * door: its timer, which fires when its time is over or when it is kicked. So
@@ -40,7 +45,7 @@ enum flight_wake {
 enum flight_seat {
     FLIGHT_SEAT_FIRST,
     FLIGHT_SEAT_WAITING, /* parked: touch nothing of it any more */
-    FLIGHT_SEAT_REUSED,  /* the first one's request is another */
+    FLIGHT_SEAT_REUSED,  /* the first one runs for another request */
     FLIGHT_SEAT_BUSY,    /* there is a first one and the caller will not wait */
     FLIGHT_SEAT_STOPPED,
 };
@@ -54,6 +59,8 @@ struct flight {
     /* On the timers' thread, without a lock held, once for each time that it
      * was parked. */
     void (*wake)(struct flight *flight, enum flight_wake why);
+
+    atomic_bool granted; /* the store has let it through; without the lock */
 
     struct idem_timer timer;
     enum flight_place place;
@@ -82,11 +89,15 @@ void flights_fini(struct flights *flights);
 enum flight_seat flights_join(struct flights *flights, struct flight *flight,
                               bool wait);
 
+/* The store has let the first one through. */
+void flights_granted(struct flight *flight);
+
 /* The first one has company. A hint: who comes later is not told. */
 bool flights_awaited(struct flights *flights, struct flight *flight);
 
-/* The first one leaves. All that wait get the answer; without one (NULL) the
- * next in line is the first from here. */
+/* The first one leaves. All that wait with its request get the answer. The next
+ * in line of the others, or of all when there is none (NULL), is the first from
+ * here. */
 void flights_leave(struct flights *flights, struct flight *flight,
                    struct shared_answer *shared);
 

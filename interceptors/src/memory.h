@@ -4,7 +4,7 @@
 #include "shared_answer.h"
 
 /* What the authority is known to have recorded for good, kept in this process
- * for repeats (decision 0012). It is asked as Redis is, and may say as little:
+ * for repeats (decision 0014). It is asked as Redis is, and may say as little:
  * only DONE and ABANDONED lie here, which are written once, and each is shown
  * only under the epoch of the authority that wrote it.
  *

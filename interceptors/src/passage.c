@@ -67,6 +67,7 @@ let_through(struct passage *passage)
         .arena = call->arena,
         .deadline_ns = call->deadline_ns,
     };
+    flights_granted(&passage->flight);
     idem_context_set_slot(call->context, &passage->slot);
     idem_context_set_owned(call->context, true);
     if (ticket->mode == IDEM_MODE_LEASED) {

@@ -101,6 +101,56 @@ another_request_under_the_key_in_flight_is_refused_at_once(void **state)
     trial_await(&first);
 }
 
+/* Whose the key is only the store knows: the first to ask may be the wrong one,
+ * and the right one is neither refused nor shown its answer. */
+static void
+another_request_waits_until_the_store_has_spoken(void **state)
+{
+    struct world *world = *state;
+    struct trial wrong, right;
+    struct trial_options options = {.key = "k1", .amount = 8};
+    struct idem_ticket *ticket;
+
+    trial_begin(&wrong, world, &options);
+    options.amount = 7;
+    trial_begin(&right, world, &options);
+    assert_int_equal(world_counts(world).attached, 1);
+    fake_store_next(&world->store, FAKE_CLAIM, IDEM_VERDICT_REUSED);
+    trial_await(&wrong);
+    assert_string_equal(wrong.outcome.reason, IDEM_KEY_REUSED);
+
+    ticket = fake_store_take(&world->store, FAKE_CLAIM);
+    ticket->answer = (struct idem_answer){.status = IDEM_OK,
+                                          .reply = idem_bytes_of("seven")};
+    fake_store_say(ticket, IDEM_VERDICT_DONE);
+    trial_await(&right);
+    assert_int_equal(right.outcome.status, IDEM_OK);
+    assert_memory_equal(right.reply, "seven", 5);
+}
+
+static void
+another_request_that_waits_gets_nobodys_answer(void **state)
+{
+    struct world *world = *state;
+    struct trial first, same, other;
+    struct trial_options options = {.key = "k1", .amount = 7};
+
+    trial_begin(&first, world, &options);
+    trial_begin(&same, world, &options);
+    options.amount = 8;
+    trial_begin(&other, world, &options);
+    fake_store_next(&world->store, FAKE_CLAIM, IDEM_VERDICT_MINE);
+    trial_await_handler(&first, 1);
+    complete(&first, world, "seven");
+    trial_await(&first);
+    trial_await(&same);
+    assert_int_equal(same.outcome.effect, IDEM_EFFECT_REPLAYED);
+    fake_store_next(&world->store, FAKE_CLAIM, IDEM_VERDICT_REUSED);
+    trial_await(&other);
+    assert_string_equal(other.outcome.reason, IDEM_KEY_REUSED);
+    assert_int_equal(other.reply_size, 0);
+}
+
 static void
 a_method_that_rejects_answers_busy_at_once(void **state)
 {
@@ -298,6 +348,8 @@ main(void)
         TEST(duplicates_in_flight_get_the_first_ones_answer),
         TEST(an_unrelated_call_passes_thousands_that_wait),
         TEST(another_request_under_the_key_in_flight_is_refused_at_once),
+        TEST(another_request_waits_until_the_store_has_spoken),
+        TEST(another_request_that_waits_gets_nobodys_answer),
         TEST(a_method_that_rejects_answers_busy_at_once),
         TEST(the_next_in_line_runs_when_the_first_was_released),
         TEST(a_duplicate_waits_no_longer_than_its_deadline),
