@@ -100,8 +100,9 @@ set_up(struct idem_shield *shield, const struct idem_redis_options *options,
     shield->clock = options->clock ? options->clock : idem_clock_system();
     shield->budget_ns = or_default(options->budget_ms, 5) * MS;
     shield->entry_ttl_ms = or_default(options->entry_ttl_ms, 3600000);
-    shield->breaker.open_ns = or_default(options->breaker_ms, 1000) * MS;
-    shield->breaker.limit = (unsigned)or_default(options->breaker_failures, 5);
+    shield->breaker_ns = or_default(options->breaker_ms, 1000) * MS;
+    shield->breaker_failures =
+        (unsigned)or_default(options->breaker_failures, 5);
     shield->max_entry = options->max_entry ? options->max_entry : 8192;
     shield->pinned = options->epoch != NULL;
     write_epoch(shield, options->epoch ? options->epoch : "");
@@ -112,6 +113,7 @@ set_up(struct idem_shield *shield, const struct idem_redis_options *options,
     status = shield_url_parse(&shield->url, options->url, err);
     if (status != IDEM_OK)
         return status;
+    shield_discover_init(shield);
     return copy_secrets(shield, options, err);
 }
 
@@ -179,6 +181,7 @@ idem_shield_look(struct idem_shield *shield, struct idem_shield_look *look)
     bool first;
 
     look->verdict = IDEM_VERDICT_ABSENT;
+    look->hops = 0;
     look->expires_ns =
         shield->clock->monotonic_ns(shield->clock) + shield->budget_ns;
     shield_count(&shield->looks, 1);

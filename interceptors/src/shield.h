@@ -4,11 +4,9 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "shield_breaker.h"
 #include "shield_entry.h"
-#include "shield_resolve.h"
-#include "shield_url.h"
-#include "store_redis.h"
+#include "shield_node.h"
+#include "shield_topology.h"
 
 #include <idem/shield.h>
 
@@ -24,10 +22,10 @@ struct shield_fill {
     uint8_t entry[];
 };
 
-/* Queues of the two kinds of work. */
-struct shield_looks {
-    struct idem_shield_look *first, **last; /* last: NULL when empty */
-};
+#define SHIELD_NODES_MAX 64
+#define SHIELD_NOBODY 255 /* no node's number */
+#define SHIELD_HOPS_MAX 3 /* redirections of one look */
+#define SHIELD_FILL NULL  /* who asked, of a fill */
 
 struct shield_fills {
     struct shield_fill *first, **last;
@@ -38,7 +36,8 @@ struct idem_shield {
     const struct idem_clock *clock;
     struct shield_url url;
     struct shield_secrets secrets; /* owned */
-    int64_t budget_ns, entry_ttl_ms;
+    int64_t budget_ns, entry_ttl_ms, breaker_ns;
+    unsigned breaker_failures;
     size_t max_entry;
     bool pinned; /* the epoch is the option's, whatever the authority says */
 
@@ -53,14 +52,13 @@ struct idem_shield {
     int wake_fd;
 
     /* The thread's own. */
-    struct redis_link *link;        /* NULL: not connected */
-    struct shield_resolve *resolve; /* the host's address is looked up */
-    int64_t connect_ns;             /* no link: when to try next */
-    int64_t opened_ns;              /* a link: since when */
-    int64_t heard_ns;  /* … when it last owed nothing, or a reply came */
-    unsigned connects; /* in a row, without an answer */
-    struct shield_breaker breaker;
-    struct shield_looks asked;    /* under way, oldest first */
+    struct shield_node nodes[SHIELD_NODES_MAX];
+    unsigned n_nodes;
+    unsigned sentinel;            /* SENTINEL: which of the URL's is asked */
+    uint8_t owners[SHIELD_SLOTS]; /* CLUSTER: the node of each slot */
+    int64_t map_due_ns, map_asked_ns; /* … when to ask for them anew */
+    unsigned map_turn;
+    char map_mark, asking_mark;   /* who asked, of other commands */
     struct shield_looks answered; /* done is still to be called */
 
     atomic_uint_fast64_t looks, hits, misses, rejected, foreign, failed,
@@ -83,6 +81,31 @@ void shield_wake(struct idem_shield *shield);
  * counts. False: it belongs to another command, the link is out of step. */
 bool shield_answer(struct idem_shield *shield, struct idem_shield_look *look,
                    const struct redis_reply *reply);
+
+/* shield_reply.c: of a node's link. */
+redis_replied_fn shield_replied;
+
+/* shield_discover.c: at the start, before the thread; each turn; when there is
+ * something to do although nothing happens. */
+void shield_discover_init(struct idem_shield *shield);
+void shield_discover(struct idem_shield *shield, int64_t now_ns);
+int64_t shield_discover_next_ns(struct idem_shield *shield);
+
+/* What shield_discover asked is answered. False: close the link. */
+bool shield_discover_reply(struct shield_node *node,
+                           const struct redis_reply *reply);
+
+/* The node is not where it was, or not what it was. */
+void shield_discover_lost(struct shield_node *node);
+
+/* The node that has the key; NULL: none that is there. */
+struct shield_node *shield_node_of(struct idem_shield *shield,
+                                   struct idem_bytes key);
+
+/* The node said that the key is elsewhere, and the look is under way there.
+ * False: it was not redirected, or too often, or to where nobody is. */
+bool shield_redirect(struct shield_node *node, struct idem_shield_look *look,
+                     const struct redis_reply *reply);
 
 /* The authority's epoch; false when it is not known. From any thread. */
 bool shield_epoch(struct idem_shield *shield, uint8_t epoch[IDEM_SHA256_SIZE]);

@@ -89,11 +89,12 @@ read_login(struct shield_url *url, const char *text)
 
 /* "host", "host:port" or "[::1]:port", before the end. */
 static bool
-read_host(struct shield_url *url, const char *text, const char *end)
+read_place(struct shield_place *place, const char *text, const char *end,
+           const char *usual_port)
 {
     const char *colon = memchr(text, ':', (size_t)(end - text));
     struct span host = {text, (size_t)(end - text)};
-    unsigned port = 6379;
+    unsigned port = 1;
 
     if (*text == '[') {
         const char *close = memchr(text, ']', host.size);
@@ -107,24 +108,71 @@ read_host(struct shield_url *url, const char *text, const char *end)
     } else if (colon) {
         host.size = (size_t)(colon - text);
     }
-    strcpy(url->port, "6379");
-    if (colon && (!copy(url->port, sizeof(url->port),
+    strcpy(place->port, usual_port);
+    if (colon && (!copy(place->port, sizeof(place->port),
                         (struct span){colon + 1, (size_t)(end - colon - 1)}) ||
-                  !read_number(url->port, 65535, &port)))
+                  !read_number(place->port, 65535, &port)))
         return false;
-    return host.size > 0 && port > 0 &&
-           copy(url->host, sizeof(url->host), host);
+    return host.size > 0 && !memchr(host.at, ',', host.size) && port > 0 &&
+           copy(place->host, sizeof(place->host), host);
+}
+
+/* Places between commas, before the end. */
+static bool
+read_places(struct shield_url *url, const char *text, const char *end,
+            const char *usual_port)
+{
+    for (;;) {
+        const char *comma = memchr(text, ',', (size_t)(end - text));
+
+        if (url->n_hosts == SHIELD_HOSTS_MAX ||
+            !read_place(&url->hosts[url->n_hosts], text, comma ? comma : end,
+                        usual_port))
+            return false;
+        url->n_hosts++;
+        if (!comma)
+            return true;
+        text = comma + 1;
+    }
+}
+
+/* "", "/" or "/db". */
+static bool
+read_db(struct shield_url *url, const char *slash)
+{
+    return *slash == 0 || slash[1] == 0 ||
+           read_number(slash + 1, DB_MAX, &url->db);
 }
 
 static bool
-read_tcp(struct shield_url *url, const char *text)
+read_single(struct shield_url *url, const char *text)
 {
     const char *slash = strchrnul(text, '/');
 
-    if (!read_host(url, text, slash))
+    url->n_hosts = 1;
+    return read_place(&url->hosts[0], text, slash, "6379") &&
+           read_db(url, slash);
+}
+
+static bool
+read_sentinel(struct shield_url *url, const char *text)
+{
+    const char *slash = strchrnul(text, '/'), *end;
+
+    if (*slash == 0 || !read_places(url, text, slash, "26379"))
         return false;
-    return *slash == 0 || slash[1] == 0 ||
-           read_number(slash + 1, DB_MAX, &url->db);
+    end = strchrnul(slash + 1, '/');
+    return end > slash + 1 &&
+           copy(url->master, sizeof(url->master),
+                (struct span){slash + 1, (size_t)(end - slash - 1)}) &&
+           read_db(url, end);
+}
+
+static bool
+read_cluster(struct shield_url *url, const char *text)
+{
+    return !strchr(text, '/') &&
+           read_places(url, text, text + strlen(text), "6379");
 }
 
 static bool
@@ -139,24 +187,48 @@ read_unix(struct shield_url *url, const char *text)
                            read_number(query + 4, DB_MAX, &url->db));
 }
 
+static const struct form {
+    const char *scheme, *rest;
+    enum shield_kind kind;
+    bool (*read)(struct shield_url *url, const char *text);
+} forms[] = {
+    {"redis://", "host[:port][/db]", SHIELD_SINGLE, read_single},
+    {"unix://", "/path[?db=N]", SHIELD_SINGLE, read_unix},
+    {"redis+sentinel://", "host[:port],…/master[/db]", SHIELD_SENTINEL,
+     read_sentinel},
+    {"redis+cluster://", "host[:port],…", SHIELD_CLUSTER, read_cluster},
+};
+
+static const struct form *
+find_form(const char *text)
+{
+    for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++)
+        if (strncmp(text, forms[i].scheme, strlen(forms[i].scheme)) == 0)
+            return &forms[i];
+    return NULL;
+}
+
 enum idem_status
 shield_url_parse(struct shield_url *url, const char *text,
                  struct idem_error *err)
 {
+    const struct form *form = find_form(text);
     struct shield_url read = {.db = 0};
-    bool tcp = strncmp(text, "redis://", 8) == 0;
     const char *rest;
 
-    if (!tcp && strncmp(text, "unix://", 7) != 0)
+    if (!form)
         return idem_fail(err, IDEM_INVALID_ARGUMENT,
-                         "a Redis URL begins with redis:// or unix://");
-    rest = read_login(&read, text + (tcp ? 8 : 7));
+                         "a Redis URL begins with redis://, unix://, "
+                         "redis+sentinel:// or redis+cluster://");
+    read.kind = form->kind;
+    rest = read_login(&read, text + strlen(form->scheme));
     if (!rest)
         return idem_fail(err, IDEM_INVALID_ARGUMENT,
                          "the login of the Redis URL is not [user]:password@");
-    if (!(tcp ? read_tcp(&read, rest) : read_unix(&read, rest)))
-        return idem_fail(err, IDEM_INVALID_ARGUMENT, "\"%s\" is not %s", rest,
-                         tcp ? "host[:port][/db]" : "/path[?db=N]");
+    if (!form->read(&read, rest))
+        return idem_fail(err, IDEM_INVALID_ARGUMENT,
+                         "\"%s\" is not %s, with up to %d hosts", rest,
+                         form->rest, SHIELD_HOSTS_MAX);
     *url = read;
     return IDEM_OK;
 }

@@ -12,19 +12,40 @@
 /* AUTH, SELECT and PING, which await their reply before anything else. */
 #define LOGIN_MAX 3
 #define READ_MAX 16384 /* bytes that redisBufferRead takes at a time */
+#define GET_MAX 128    /* bytes of a GET, key and all */
 #define PENDING_MAX (REDIS_PENDING_MAX + LOGIN_MAX)
 
 struct redis_link {
     redisContext *context;
-    redisReplyObjectFunctions functions; /* the reader's, without arrays */
-    size_t max_reply;
     bool connected;
     unsigned login; /* replies of the login that are missing */
 
     /* Who asked, in order: a ring. */
     void *users[PENDING_MAX];
     unsigned first, count;
+
+    struct redis_reply reply; /* the last one; its text: */
+    size_t max_reply;
+    uint8_t text[];
 };
+
+/* --- What the reader makes of a reply: no allocation, ours is one at a time
+ * --- */
+
+static void *
+take_text(const redisReadTask *task, char *bytes, size_t size)
+{
+    struct redis_link *link = task->privdata;
+    enum redis_kind kind = task->type == REDIS_REPLY_STRING   ? REDIS_VALUE
+                           : task->type == REDIS_REPLY_STATUS ? REDIS_STATUS
+                                                              : REDIS_REFUSAL;
+
+    if (size > link->max_reply)
+        return NULL;
+    memcpy(link->text, bytes, size);
+    link->reply = (struct redis_reply){kind, {link->text, size}};
+    return &link->reply;
+}
 
 /* No command of ours is answered with an array; the reader takes this for out
  * of memory, so that a liar cannot make it allocate. */
@@ -35,6 +56,41 @@ refuse_array(const redisReadTask *task, int elements)
     (void)elements;
     return NULL;
 }
+
+static void *
+take_integer(const redisReadTask *task, long long integer)
+{
+    struct redis_link *link = task->privdata;
+
+    (void)integer;
+    link->reply = (struct redis_reply){REDIS_ODD, {NULL, 0}};
+    return &link->reply;
+}
+
+static void *
+take_nil(const redisReadTask *task)
+{
+    struct redis_link *link = task->privdata;
+
+    link->reply = (struct redis_reply){REDIS_NIL, {NULL, 0}};
+    return &link->reply;
+}
+
+static void
+keep_reply(void *reply)
+{
+    (void)reply;
+}
+
+static redisReplyObjectFunctions reader_functions = {
+    .createString = take_text,
+    .createArray = refuse_array,
+    .createInteger = take_integer,
+    .createNil = take_nil,
+    .freeObject = keep_reply,
+};
+
+/* --- Commands --- */
 
 static bool
 append(struct redis_link *link, void *user, int argc, const char **argv,
@@ -48,7 +104,8 @@ append(struct redis_link *link, void *user, int argc, const char **argv,
 
 /* Words of a command; NULL words are left out. */
 static bool
-say(struct redis_link *link, const char *command, const char *a, const char *b)
+say(struct redis_link *link, void *user, const char *command, const char *a,
+    const char *b)
 {
     const char *argv[3] = {command};
     int argc = 1;
@@ -57,39 +114,46 @@ say(struct redis_link *link, const char *command, const char *a, const char *b)
         argv[argc++] = a;
     if (b)
         argv[argc++] = b;
-    link->login++;
-    return append(link, NULL, argc, argv, NULL);
+    return append(link, user, argc, argv, NULL);
 }
 
 static bool
-log_in(struct redis_link *link, const struct shield_url *url)
+say_login(struct redis_link *link, const char *command, const char *a,
+          const char *b)
+{
+    link->login++;
+    return say(link, NULL, command, a, b);
+}
+
+static bool
+log_in(struct redis_link *link, const struct redis_target *target)
 {
     char db[16];
 
-    if (url->password[0] && url->user[0]) {
-        if (!say(link, "AUTH", url->user, url->password))
+    if (target->password[0] && target->user[0]) {
+        if (!say_login(link, "AUTH", target->user, target->password))
             return false;
-    } else if (url->password[0] && !say(link, "AUTH", url->password, NULL)) {
+    } else if (target->password[0] &&
+               !say_login(link, "AUTH", target->password, NULL)) {
         return false;
     }
-    snprintf(db, sizeof(db), "%u", url->db);
-    if (url->db > 0 && !say(link, "SELECT", db, NULL))
+    snprintf(db, sizeof(db), "%u", target->db);
+    if (target->db > 0 && !say_login(link, "SELECT", db, NULL))
         return false;
-    return say(link, "PING", NULL, NULL);
+    return say_login(link, "PING", NULL, NULL);
 }
 
 static bool
-set_up(struct redis_link *link, const struct shield_url *url)
+set_up(struct redis_link *link, const struct redis_target *target)
 {
     if (!link->context || link->context->err)
         return false;
     /* Not for the programs that this one starts. */
     if (fcntl(link->context->fd, F_SETFD, FD_CLOEXEC) < 0)
         return false;
-    link->functions = *link->context->reader->fn;
-    link->functions.createArray = refuse_array;
-    link->context->reader->fn = &link->functions;
-    return log_in(link, url);
+    link->context->reader->fn = &reader_functions;
+    link->context->reader->privdata = link;
+    return log_in(link, target);
 }
 
 static bool
@@ -119,24 +183,7 @@ read_in(struct redis_link *link)
     const redisReader *reader = link->context->reader;
 
     return redisBufferRead(link->context) == REDIS_OK &&
-           reader->len - reader->pos <= link->max_reply;
-}
-
-static enum redis_kind
-kind_of(const redisReply *reply)
-{
-    switch (reply->type) {
-    case REDIS_REPLY_STRING:
-        return REDIS_VALUE;
-    case REDIS_REPLY_NIL:
-        return REDIS_NIL;
-    case REDIS_REPLY_STATUS:
-        return REDIS_STATUS;
-    case REDIS_REPLY_ERROR:
-        return REDIS_REFUSAL;
-    default:
-        return REDIS_ODD;
-    }
+           reader->len - reader->pos <= link->max_reply + READ_MAX;
 }
 
 /* Its user, or false when nobody asked. */
@@ -152,52 +199,47 @@ take_user(struct redis_link *link, void **user)
 }
 
 static bool
-take_reply(struct redis_link *link, const redisReply *read,
-           redis_replied_fn *replied, void *shield)
+take_reply(struct redis_link *link, const struct redis_reply *reply,
+           redis_replied_fn *replied, void *node)
 {
-    const struct redis_reply reply = {kind_of(read),
-                                      {(const uint8_t *)read->str, read->len}};
     void *user;
 
     if (!take_user(link, &user))
         return false;
     if (link->login > 0) {
         link->login--;
-        return reply.kind == REDIS_STATUS;
+        return reply->kind == REDIS_STATUS;
     }
-    return replied(shield, user, &reply);
+    return replied(node, user, reply);
 }
 
 static bool
-take_replies(struct redis_link *link, redis_replied_fn *replied, void *shield)
+take_replies(struct redis_link *link, redis_replied_fn *replied, void *node)
 {
     for (;;) {
         void *read = NULL;
-        bool good;
 
         if (redisGetReplyFromReader(link->context, &read) != REDIS_OK)
             return false;
         if (!read)
             return true;
-        good = take_reply(link, read, replied, shield);
-        freeReplyObject(read);
-        if (!good)
+        if (!take_reply(link, read, replied, node))
             return false;
     }
 }
 
 struct redis_link *
-redis_link_open(const struct shield_url *url, const char *host,
-                size_t max_reply)
+redis_link_open(const struct redis_target *target, size_t max_reply)
 {
-    struct redis_link *link = calloc(1, sizeof(*link));
+    struct redis_link *link = calloc(1, sizeof(*link) + max_reply);
 
     if (!link)
         return NULL;
-    link->max_reply = max_reply + READ_MAX;
-    link->context = host ? redisConnectNonBlock(host, atoi(url->port))
-                         : redisConnectUnixNonBlock(url->path);
-    if (set_up(link, url))
+    link->max_reply = max_reply;
+    link->context = target->host
+                        ? redisConnectNonBlock(target->host, atoi(target->port))
+                        : redisConnectUnixNonBlock(target->path);
+    if (set_up(link, target))
         return link;
     redis_link_close(link);
     return NULL;
@@ -239,14 +281,30 @@ redis_link_pending(const struct redis_link *link)
     return link->count;
 }
 
+/* By hand: the general way allocates for each word. */
 bool
 redis_link_get(struct redis_link *link, struct idem_bytes key, void *user)
 {
-    const char *argv[] = {"GET", (const char *)key.data};
-    const size_t sizes[] = {3, key.size};
+    char command[GET_MAX];
+    int at = snprintf(command, sizeof(command), "*2\r\n$3\r\nGET\r\n$%zu\r\n",
+                      key.size);
 
-    return link->count < REDIS_PENDING_MAX &&
-           append(link, user, 2, argv, sizes);
+    IDEM_ASSERT((size_t)at + key.size + 2 <= sizeof(command));
+    memcpy(command + at, key.data, key.size);
+    memcpy(command + at + key.size, "\r\n", 2);
+    if (link->count >= REDIS_PENDING_MAX ||
+        redisAppendFormattedCommand(link->context, command,
+                                    (size_t)at + key.size + 2) != REDIS_OK)
+        return false;
+    link->users[(link->first + link->count++) % PENDING_MAX] = user;
+    return true;
+}
+
+bool
+redis_link_say(struct redis_link *link, const char *a, const char *b,
+               void *user)
+{
+    return link->count < REDIS_PENDING_MAX && say(link, user, a, b, NULL);
 }
 
 bool
@@ -265,14 +323,14 @@ redis_link_set(struct redis_link *link, struct idem_bytes key,
 
 bool
 redis_link_turn(struct redis_link *link, short events,
-                redis_replied_fn *replied, void *shield)
+                redis_replied_fn *replied, void *node)
 {
     if (!link->connected && events && !finish_connect(link))
         return false;
     if (!link->connected)
         return true;
     if (events & (POLLIN | POLLERR | POLLHUP) &&
-        !(read_in(link) && take_replies(link, replied, shield)))
+        !(read_in(link) && take_replies(link, replied, node)))
         return false;
     return write_out(link);
 }

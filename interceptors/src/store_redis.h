@@ -1,7 +1,7 @@
 #ifndef STORE_REDIS_H
 #define STORE_REDIS_H
 
-#include "shield_url.h"
+#include <idem/base.h>
 
 #define REDIS_PENDING_MAX 4096 /* commands that await their reply */
 
@@ -30,13 +30,21 @@ struct redis_reply {
 
 /* A reply to the command that was sent with this user. False: the link cannot
  * be trusted any more. */
-typedef bool redis_replied_fn(void *shield, void *user,
+typedef bool redis_replied_fn(void *node, void *user,
                               const struct redis_reply *reply);
 
-/* Begin to connect and to log in. host is a numeric address, or NULL for the
- * URL's unix path. NULL: it failed at once. */
-struct redis_link *redis_link_open(const struct shield_url *url,
-                                   const char *host, size_t max_reply);
+/* Where to, and how to get in. */
+struct redis_target {
+    const char *host; /* a numeric address; NULL: path is where */
+    const char *port, *path;
+    const char *user, *password; /* "": none */
+    unsigned db;
+};
+
+/* Begin to connect and to log in. The target may go. NULL: it failed at once.
+ */
+struct redis_link *redis_link_open(const struct redis_target *target,
+                                   size_t max_reply);
 
 /* Forgets the commands under way. NULL is fine. */
 void redis_link_close(struct redis_link *link);
@@ -59,8 +67,12 @@ bool redis_link_get(struct redis_link *link, struct idem_bytes key, void *user);
 bool redis_link_set(struct redis_link *link, struct idem_bytes key,
                     struct idem_bytes value, int64_t ttl_ms, void *user);
 
+/* A command of one or two words; b may be NULL. False: as above. */
+bool redis_link_say(struct redis_link *link, const char *a, const char *b,
+                    void *user);
+
 /* Do what poll says is possible. False: the link is broken, close it. */
 bool redis_link_turn(struct redis_link *link, short events,
-                     redis_replied_fn *replied, void *shield);
+                     redis_replied_fn *replied, void *node);
 
 #endif

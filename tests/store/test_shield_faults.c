@@ -1,12 +1,17 @@
 #include "support.h"
 
 #include "child.h"
+#include "loopback.h"
 #include "redis.h"
 #include "shield_world.h"
 
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
 #include <time.h>
+#include <unistd.h>
 
 /* The shield in front of a Redis that is killed, frozen, full, read-only, cut
  * off: only latency changes (semantics.md 4.5). */
@@ -21,10 +26,27 @@ start(void **state)
     return 0;
 }
 
+/* I9: whatever a test has done, no key of ours stays for ever. */
+static void
+assert_every_key_ends(void)
+{
+    char reply[1024];
+    const char *at;
+    unsigned keys, expires;
+
+    redis_say(redis, "INFO keyspace", reply, sizeof(reply));
+    at = strstr(reply, "db0:");
+    if (!at)
+        return;
+    assert_int_equal(sscanf(at, "db0:keys=%u,expires=%u", &keys, &expires), 2);
+    assert_int_equal(keys, expires);
+}
+
 static int
 stop(void **state)
 {
     (void)state;
+    assert_every_key_ends();
     redis_free(redis);
     redis = NULL;
     return 0;
@@ -199,6 +221,108 @@ a_full_redis_answers_and_is_not_filled(void **state)
     idem_shield_free(shield);
 }
 
+/* Fault 37: what was evicted is absent, and what is there is right. */
+static void
+an_evicting_redis_loses_answers_and_changes_none(void **state)
+{
+    struct idem_shield *shield = open_connected((struct idem_redis_options){0});
+    unsigned absent = 0;
+
+    (void)state;
+    say("CONFIG SET maxmemory-policy allkeys-lru");
+    say("CONFIG SET maxmemory 3mb");
+    for (unsigned n = 0; n < 6000; n++) {
+        shield_learn(shield, n);
+        if (n % 200 == 0)
+            shield_ask(shield, n);
+    }
+    for (unsigned n = 0; n < 6000; n++)
+        absent += shield_ask(shield, n) == IDEM_VERDICT_ABSENT;
+    assert_in_range(absent, 1, 5999);
+    assert_int_equal(shield_counts(shield).rejected, 0);
+    idem_shield_free(shield);
+}
+
+static bool
+is_busy(void *with)
+{
+    char reply[256];
+
+    (void)with;
+    redis_say(redis, "GET x", reply, sizeof(reply));
+    return strncmp(reply, "-BUSY", 5) == 0;
+}
+
+static bool
+is_answered(void *shield)
+{
+    return shield_ask(shield, 1) == IDEM_VERDICT_DONE;
+}
+
+/* A script without end: every other command is refused. */
+static void
+a_busy_redis_is_a_miss_and_is_used_again(void **state)
+{
+    struct idem_shield *shield = open_connected((struct idem_redis_options){0});
+    const char script[] = "EVAL \"while true do end\" 0\r\n";
+    int fd;
+
+    (void)state;
+    shield_learn_for_sure(shield, 1);
+    say("CONFIG SET busy-reply-threshold 10");
+    fd = loopback_connect(redis_port(redis));
+    assert_int_equal(send(fd, script, sizeof(script) - 1, MSG_NOSIGNAL),
+                     sizeof(script) - 1);
+    assert_true(child_wait_until(is_busy, NULL, 20000));
+    assert_int_equal(shield_ask(shield, 1), IDEM_VERDICT_ABSENT);
+    say("SCRIPT KILL");
+    close(fd);
+    assert_true(child_wait_until(is_answered, shield, 20000));
+    idem_shield_free(shield);
+}
+
+/* Nobody listens; somebody listens and never takes it up. Neither is waited
+ * for. */
+static void
+a_closed_port_and_a_black_hole_cost_nothing(void **state)
+{
+    unsigned ports[2];
+    int hole = loopback_listen(&ports[0]);
+
+    (void)state;
+    ports[1] = loopback_free_port();
+    for (int i = 0; i < 2; i++) {
+        struct idem_shield *shield;
+        char url[64];
+
+        snprintf(url, sizeof(url), "redis://127.0.0.1:%u", ports[i]);
+        shield = shield_open(url);
+        for (unsigned n = 0; n < 100; n++)
+            assert_int_equal(shield_ask(shield, n), IDEM_VERDICT_ABSENT);
+        assert_int_equal(shield_counts(shield).skipped, 100);
+        assert_int_equal(shield_counts(shield).failed, 0);
+        idem_shield_free(shield);
+    }
+    close(hole);
+}
+
+/* Fault 57: the entry ends between two looks. */
+static void
+an_entry_that_ends_is_absent(void **state)
+{
+    struct idem_shield *shield =
+        open_connected((struct idem_redis_options){.entry_ttl_ms = 300});
+    char reply[64];
+
+    (void)state;
+    shield_learn_for_sure(shield, 1);
+    do
+        redis_say(redis, "DBSIZE", reply, sizeof(reply));
+    while (strcmp(reply, ":0\r\n") != 0);
+    assert_int_equal(shield_ask(shield, 1), IDEM_VERDICT_ABSENT);
+    idem_shield_free(shield);
+}
+
 /* B064: hiredis writes without MSG_NOSIGNAL. */
 static void
 a_closed_connection_does_not_kill_the_process(void **state)
@@ -319,6 +443,10 @@ main(void)
         WITH_REDIS(a_frozen_redis_is_dropped_although_nobody_looks),
         WITH_REDIS(a_replica_answers_and_a_primary_is_filled_again),
         WITH_REDIS(a_full_redis_answers_and_is_not_filled),
+        WITH_REDIS(an_evicting_redis_loses_answers_and_changes_none),
+        WITH_REDIS(a_busy_redis_is_a_miss_and_is_used_again),
+        cmocka_unit_test(a_closed_port_and_a_black_hole_cost_nothing),
+        WITH_REDIS(an_entry_that_ends_is_absent),
         WITH_REDIS(a_closed_connection_does_not_kill_the_process),
         WITH_REDIS(looks_under_way_are_bounded),
         WITH_REDIS(looks_under_way_are_answered_when_the_shield_is_freed),

@@ -120,6 +120,8 @@ static const char *const lines[FAKE_REDIS_LIES] = {
     [FAKE_REDIS_ARRAY] = "*2000000000\r\n$-1\r\n",
     [FAKE_REDIS_NOISE] = "HTTP/1.1 400 Bad Request\r\n\r\n",
     [FAKE_REDIS_READONLY] = READONLY,
+    [FAKE_REDIS_LOADING] =
+        "-LOADING Redis is loading the dataset in memory\r\n",
 };
 
 /* False: hang up. */

@@ -20,6 +20,7 @@ enum fake_redis_lie {
     FAKE_REDIS_NOISE,    /* no RESP at all */
     FAKE_REDIS_ENDLESS,  /* a value of 2 GB that never ends */
     FAKE_REDIS_READONLY, /* -ERR READONLY, to SET too */
+    FAKE_REDIS_LOADING,  /* -LOADING, as after a restart with much to read */
     FAKE_REDIS_HANG_UP,  /* a part of the reply, then the end */
     FAKE_REDIS_SILENT,   /* nothing */
     FAKE_REDIS_ANY,      /* one of the others after the other, but SILENT */

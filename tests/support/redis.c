@@ -19,6 +19,7 @@
 struct redis {
     struct tempdir dir;
     pid_t pid;
+    const char *mode; /* "--sentinel"; NULL: a server */
     unsigned port;
     char conf[TEMPDIR_MAX + 32];
     char log[TEMPDIR_MAX + 32];
@@ -74,7 +75,8 @@ launch(struct redis *redis)
 {
     const struct child_options options = {.log = redis->log,
                                           .folder = redis->dir.path};
-    const char *const arguments[] = {"redis-server", redis->conf, NULL};
+    const char *const arguments[] = {"redis-server", redis->conf, redis->mode,
+                                     NULL};
 
     redis->pid = child_start(&options, arguments);
     if (child_wait_until(answers, redis, READY_MS))
@@ -83,8 +85,8 @@ launch(struct redis *redis)
     fail_msg("redis-server does not answer");
 }
 
-struct redis *
-redis_start(const char *options)
+static struct redis *
+make(void)
 {
     struct redis *redis = calloc(1, sizeof(*redis));
 
@@ -97,7 +99,34 @@ redis_start(const char *options)
              redis->port);
     snprintf(redis->unix_url, sizeof(redis->unix_url), "unix://%s/redis.sock",
              redis->dir.path);
+    return redis;
+}
+
+struct redis *
+redis_start(const char *options)
+{
+    struct redis *redis = make();
+
     write_conf(redis, options);
+    launch(redis);
+    return redis;
+}
+
+struct redis *
+redis_start_sentinel(const char *name, unsigned master_port)
+{
+    struct redis *redis = make();
+    FILE *file = fopen(redis->conf, "w");
+
+    assert_non_null(file);
+    fprintf(file,
+            "bind 127.0.0.1\nport %u\ndir %s\n"
+            "sentinel monitor %s 127.0.0.1 %u 1\n"
+            "sentinel down-after-milliseconds %s 500\n"
+            "sentinel failover-timeout %s 5000\n",
+            redis->port, redis->dir.path, name, master_port, name, name);
+    fclose(file);
+    redis->mode = "--sentinel";
     launch(redis);
     return redis;
 }

@@ -10,6 +10,11 @@ struct redis;
 
 /* options: further lines of redis.conf, "maxmemory 1mb\n"; NULL: none */
 struct redis *redis_start(const char *options);
+
+/* A Sentinel of a master of that name on a port of the loopback; alone, it
+ * agrees with itself. Half a second of silence is a master's end. */
+struct redis *redis_start_sentinel(const char *name, unsigned master_port);
+
 void redis_free(struct redis *redis); /* stops it; NULL is fine */
 
 unsigned redis_port(const struct redis *redis);

@@ -21,8 +21,12 @@ struct idem_redis_secret {
  * the old one has ended (entry_ttl_ms) it is left out. At each step all servers
  * believe what any of them signs. */
 struct idem_redis_options {
-    const char *url;      /* "redis://[[user]:password@]127.0.0.1:6379/0" or
-                           * "unix://[[user]:password@]/run/r.sock?db=0" */
+    /* "redis://[[user]:password@]127.0.0.1:6379/0",
+     * "unix://[[user]:password@]/run/r.sock?db=0",
+     * "redis+sentinel://[[user]:password@]host[:26379],…/master[/db]" or
+     * "redis+cluster://[[user]:password@]host[:6379],…", up to 8 hosts.
+     * Sentinels are asked without the login. */
+    const char *url;
     int64_t budget_ms;    /* a look may take; 0: 5. Over it: as absent */
     int64_t entry_ttl_ms; /* of an entry; 0: 3,600,000. At most the window */
     unsigned breaker_failures; /* in a row until Redis is left alone; 0: 5 */
@@ -59,6 +63,7 @@ struct idem_shield_look {
                                                   * never inside look */
     struct idem_shield_look *next;               /* the shield's */
     int64_t expires_ns;                          /* the shield's */
+    unsigned char hops;                          /* the shield's */
 };
 
 IDEM_BEGIN_DECLS
