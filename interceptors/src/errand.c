@@ -13,6 +13,8 @@ errands_init(struct errands *errands)
     errands->count = 0;
     errands->stopped = false;
     errands->late = NULL;
+    errands->spare = NULL;
+    errands->spares = 0;
 }
 
 void

@@ -13,7 +13,9 @@ struct errands {
     pthread_cond_t none; /* count fell to 0 */
     unsigned count;
     bool stopped;
-    struct late *late; /* those that wait for their next try */
+    struct late *late;     /* those that wait for their next try */
+    struct renewal *spare; /* renewal.c's, to be used again … */
+    unsigned spares;       /* … so many */
 };
 
 void errands_init(struct errands *errands);

@@ -3,6 +3,7 @@
 #include "late.h"
 #include "memory.h"
 #include "passage.h"
+#include "renewal.h"
 #include "shared_answer.h"
 
 #include <idem/context_once.h>
@@ -123,6 +124,7 @@ once_free(struct idem_interceptor *self)
 
     stop(self);
     errands_fini(&once->errands);
+    renewal_free_spares(&once->errands);
     flights_fini(&once->flights);
     idem_shield_free(once->shield);
     idem_store_free(once->store);

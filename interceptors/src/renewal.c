@@ -3,6 +3,11 @@
 #include <idem/context_once.h>
 
 #include <stdlib.h>
+#include <string.h>
+
+/* Kept to be used again: one thread makes a renewal and another one ends it,
+ * which malloc answers by growing and shrinking its heaps all the time. */
+#define SPARES_MAX 1024
 
 /* Threads: the timers' and the store's take turns; renewal_end comes from the
  * call's. Who sees that it is over and that nothing is under way frees it. */
@@ -18,12 +23,64 @@ struct renewal {
     struct idem_timer timer;
     int64_t asked_ns, valid_ns;
     bool armed, asking, over;
+
+    struct renewal *next; /* of the spare ones, by the lock of errands */
 };
 
 static int64_t
 now(const struct renewal *renewal)
 {
     return renewal->once->clock->monotonic_ns(renewal->once->clock);
+}
+
+/* Empty, or NULL. */
+static struct renewal *
+take(struct errands *errands)
+{
+    struct renewal *renewal;
+
+    pthread_mutex_lock(&errands->lock);
+    renewal = errands->spare;
+    if (renewal) {
+        errands->spare = renewal->next;
+        errands->spares--;
+    }
+    pthread_mutex_unlock(&errands->lock);
+    if (!renewal)
+        return calloc(1, sizeof(*renewal));
+    memset(renewal, 0, sizeof(*renewal));
+    return renewal;
+}
+
+static void
+give(struct errands *errands, struct renewal *renewal)
+{
+    bool kept;
+
+    if (!renewal)
+        return;
+    pthread_mutex_lock(&errands->lock);
+    kept = errands->spares < SPARES_MAX;
+    if (kept) {
+        renewal->next = errands->spare;
+        errands->spare = renewal;
+        errands->spares++;
+    }
+    pthread_mutex_unlock(&errands->lock);
+    if (!kept)
+        free(renewal);
+}
+
+void
+renewal_free_spares(struct errands *errands)
+{
+    while (errands->spare) {
+        struct renewal *renewal = errands->spare;
+
+        errands->spare = renewal->next;
+        free(renewal);
+    }
+    errands->spares = 0;
 }
 
 static void
@@ -33,7 +90,7 @@ destroy(struct renewal *renewal)
 
     pthread_mutex_destroy(&renewal->lock);
     free(renewal->texts);
-    free(renewal);
+    give(&once->errands, renewal);
     errands_end(&once->errands);
 }
 
@@ -107,10 +164,10 @@ renewal_start(struct once *once, struct idem_call *call,
 
     if (!errands_begin(&once->errands))
         return NULL;
-    renewal = calloc(1, sizeof(*renewal));
+    renewal = take(&once->errands);
     if (!renewal ||
         !errand_ticket(&renewal->ticket, claimed, &renewal->texts)) {
-        free(renewal);
+        give(&once->errands, renewal);
         errands_end(&once->errands);
         return NULL;
     }

@@ -18,4 +18,7 @@ struct renewal *renewal_start(struct once *once, struct idem_call *call,
 /* The handler has returned: the context is touched no more. NULL is fine. */
 void renewal_end(struct renewal *renewal);
 
+/* Free those that are kept to be used again, when none is under way. */
+void renewal_free_spares(struct errands *errands);
+
 #endif
