@@ -164,14 +164,39 @@ reply_to(struct idem_context *context, const effects_add_request *request,
 }
 
 static enum idem_status
+push(struct idem_context *context, const effects_add_request *request,
+     effects_add_reply *reply)
+{
+    struct effects *effects = idem_context_user(context);
+    char line[400];
+    int size = snprintf(line, sizeof(line), "%s %d\n",
+                        idem_context_key(context), (int)request->amount);
+    int file;
+
+    begin(effects);
+    if (!effects->push_log)
+        return idem_context_fail(context, IDEM_INTERNAL, "no push log");
+    file = open(effects->push_log, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC,
+                0600);
+    if (file < 0 || write(file, line, (size_t)size) != size)
+        return idem_context_fail(context, IDEM_INTERNAL, "the push log");
+    close(file);
+    reply->number = effects_pushes(effects->push_log, NULL);
+    return reply_to(context, request, reply);
+}
+
+static enum idem_status
 add(struct idem_context *context, const effects_add_request *request,
     effects_add_reply *reply)
 {
+    struct effects *effects = idem_context_user(context);
     struct idem_error err;
     struct idem_tx *tx = idem_context_tx(context, &err);
     struct idem_rows *rows;
 
-    begin(idem_context_user(context));
+    if (effects->outside)
+        return push(context, request, reply);
+    begin(effects);
     if (!tx)
         return idem_context_fail_with(context, &err);
     if (idem_sql(tx, &rows, &err,
@@ -201,28 +226,6 @@ rebuild_add(struct idem_context *context, const effects_add_request *request,
     if (idem_rows_count(rows) != 1)
         return idem_context_fail(context, IDEM_NOT_FOUND, "no such effect");
     reply->number = idem_rows_int(rows, 0, 0);
-    return reply_to(context, request, reply);
-}
-
-static enum idem_status
-push(struct idem_context *context, const effects_add_request *request,
-     effects_add_reply *reply)
-{
-    struct effects *effects = idem_context_user(context);
-    char line[400];
-    int size = snprintf(line, sizeof(line), "%s %d\n",
-                        idem_context_key(context), (int)request->amount);
-    int file;
-
-    begin(effects);
-    if (!effects->push_log)
-        return idem_context_fail(context, IDEM_INTERNAL, "no push log");
-    file = open(effects->push_log, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC,
-                0600);
-    if (file < 0 || write(file, line, (size_t)size) != size)
-        return idem_context_fail(context, IDEM_INTERNAL, "the push log");
-    close(file);
-    reply->number = effects_pushes(effects->push_log, NULL);
     return reply_to(context, request, reply);
 }
 

@@ -16,6 +16,7 @@
 /* What register gets as user. Handlers run on many threads. */
 struct effects {
     const char *push_log; /* the file; NULL: Push fails */
+    bool outside; /* Add's effect is Push's: a seeded bug, which checks find */
     pthread_mutex_t lock; /* guards the rest */
     pthread_cond_t changed;
     bool held;             /* handlers stop after their effect */

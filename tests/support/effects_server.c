@@ -3,6 +3,9 @@
  *
  *   effects_server ADDRESS PUSH_LOG sqlite FILE
  *   effects_server ADDRESS PUSH_LOG postgres CONNINFO [REDIS_URL]
+ *
+ * EFFECTS_OUTSIDE in the environment: Add makes its effect outside its
+ * transaction.
  */
 #include "effects.h"
 
@@ -89,6 +92,7 @@ main(int argc, char **argv)
     sigaddset(&end, SIGTERM);
     pthread_sigmask(SIG_BLOCK, &end, NULL);
     effects_init(&effects, argv[2]);
+    effects.outside = getenv("EFFECTS_OUTSIDE") != NULL;
     server = open_server(argc, argv);
     printf("listening on %s\n", idem_server_address(server, 0));
     fflush(stdout);

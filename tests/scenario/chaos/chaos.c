@@ -1,0 +1,146 @@
+/* Two servers, duplicates on both, and all that may happen to them, PostgreSQL
+ * and Redis at once; then the checker (cases/faults.md I1 to I10; faults 17,
+ * 18, 25, 33, 34, 74). Its last line says what was seen; exits 0 when no rule
+ * was broken. With --break it exits 0 when the seeded bug was found.
+ *
+ *   chaos --seconds 600 --keys 20000 --seed 7
+ */
+#include "support.h"
+
+#include "calls.h"
+#include "harm.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define PAUSE_MS 400 /* between two harms, at most */
+#define LEASE_MS 900 /* of effects.proto */
+#define REST_MS 30000
+#define NO_END                                                                 \
+    "EVAL \"local n = 0 for _, k in ipairs(redis.call('KEYS', '*')) "          \
+    "do if redis.call('PTTL', k) < 0 then n = n + 1 end end "                  \
+    "return n\" 0"
+
+static void
+do_harm(struct site *site, struct calls *calls,
+        const struct chaos_options *options, unsigned done[HARMS])
+{
+    const struct idem_clock *clock = idem_clock_system();
+    int64_t until_ns =
+        clock->monotonic_ns(clock) + (int64_t)options->seconds * 1000000000;
+    struct dice dice = {~options->seed};
+
+    while (clock->monotonic_ns(clock) < until_ns &&
+           calls_wait(calls, 1 + dice_roll(&dice, PAUSE_MS)))
+        done[harm_do(site, calls, &dice)]++;
+}
+
+/* Resident pages of a process, in KiB. */
+static long
+resident_kib(pid_t pid)
+{
+    char path[64];
+    long total = 0, resident = 0;
+    FILE *file;
+
+    snprintf(path, sizeof(path), "/proc/%d/statm", (int)pid);
+    file = fopen(path, "re");
+    if (!file)
+        return 0;
+    if (fscanf(file, "%ld %ld", &total, &resident) != 2)
+        resident = 0;
+    fclose(file);
+    return resident * (sysconf(_SC_PAGESIZE) / 1024);
+}
+
+/* I9, in Redis. */
+static void
+tell_cached(struct site *site, struct checker *checker)
+{
+    char reply[64];
+
+    redis_say(site->redis, NO_END, reply, sizeof(reply));
+    if (strcmp(reply, ":0\r\n") != 0)
+        checker_cached(checker, reply, -1);
+}
+
+static unsigned
+check(struct site *site, struct calls *calls)
+{
+    struct checker *checker = checker_new();
+    unsigned violations;
+
+    calls_tell(calls, checker);
+    checker_read_postgres(checker, postgres_conninfo(site->postgres));
+    checker_read_log(checker, site->push_log);
+    tell_cached(site, checker);
+    violations = checker_run(checker, LEASE_MS, checker_print, NULL);
+    checker_free(checker);
+    return violations;
+}
+
+static void
+print(struct site *site, struct calls *calls, const unsigned done[HARMS])
+{
+    calls_print(calls);
+    for (unsigned i = 0; i < HARMS; i++)
+        printf("%-28s %8u\n", harm_text((enum harm)i), done[i]);
+    printf("%-28s %8u\n", "… links cut so", tcp_proxy_cuts(site->proxy));
+    for (unsigned i = 0; i < SITE_SERVERS; i++)
+        printf("server %u, KiB resident %13ld\n", i,
+               resident_kib(site->servers[i].pid));
+}
+
+/* Sessions that are there when no server is. */
+static bool
+leaves_no_connection(struct site *site)
+{
+    site_stop(site);
+    return postgres_wait(site->postgres, REST_MS,
+                         "SELECT (count(*) = 1)::int FROM pg_stat_activity "
+                         "WHERE backend_type = 'client backend'");
+}
+
+static int
+run(const struct chaos_options *options)
+{
+    struct site site;
+    struct calls *calls;
+    unsigned done[HARMS] = {0}, violations;
+    bool clean;
+
+    site_open(&site, options->outside);
+    calls = calls_start(&site, options);
+    do_harm(&site, calls, options, done);
+    calls_settle(calls);
+    print(&site, calls, done);
+    clean = leaves_no_connection(&site);
+    violations = check(&site, calls);
+    printf("seed %" PRIu64 ": %u rules broken, connections %s\n", options->seed,
+           violations, clean ? "none left" : "LEFT");
+    calls_free(calls);
+    site_close(&site);
+    return options->outside ? violations == 0 : violations > 0 || !clean;
+}
+
+int
+main(int argc, char **argv)
+{
+    struct chaos_options options = {
+        .seconds = 20,
+        .keys = 2000,
+        .clients = 16,
+        .seed = (uint64_t)getpid() * 2654435761u + 1,
+    };
+
+    if (!chaos_options_parse(&options, argc, argv))
+        return 64;
+    setvbuf(stdout, NULL, _IOLBF, 0);
+    printf("chaos --seconds %u --keys %u --clients %u --seed %" PRIu64 "%s\n",
+           options.seconds, options.keys, options.clients, options.seed,
+           options.outside ? " --break outside" : "");
+    return run(&options);
+}

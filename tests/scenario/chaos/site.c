@@ -1,0 +1,120 @@
+#include "site.h"
+
+#include "child.h"
+#include "effects.h"
+#include "loopback.h"
+
+#include <idem/postgres.h>
+#include <idem/standard.h>
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define READY_MS 30000
+#define STARTS_MAX 20
+
+static void
+must(enum idem_status status, const struct idem_error *err)
+{
+    if (status != IDEM_OK)
+        fail_msg("%s: %s", idem_status_name(status), err->message);
+}
+
+static bool
+listens_or_is_dead(void *with)
+{
+    const struct site_server *server = with;
+    char line[128] = "";
+    FILE *log = fopen(server->log, "re");
+
+    if (log && !fgets(line, sizeof(line), log))
+        line[0] = '\0';
+    if (log)
+        fclose(log);
+    return strncmp(line, "listening on ", 13) == 0 || !child_alive(server->pid);
+}
+
+void
+site_start(struct site *site, unsigned i)
+{
+    struct site_server *server = &site->servers[i];
+    const struct child_options options = {.log = server->log};
+    const char *const words[] = {
+        EFFECTS_SERVER,
+        server->address,
+        site->push_log,
+        "postgres",
+        postgres_conninfo_at(site->postgres, tcp_proxy_port(site->proxy)),
+        redis_url(site->redis),
+        NULL};
+
+    for (unsigned tries = 0; tries < STARTS_MAX; tries++) {
+        remove(server->log);
+        server->pid = child_start(&options, words);
+        if (!child_wait_until(listens_or_is_dead, server, READY_MS))
+            break;
+        if (child_alive(server->pid))
+            return;
+    }
+    child_show(server->log);
+    fail_msg("server %u does not listen", i);
+}
+
+static void
+open_server(struct site *site, unsigned i)
+{
+    struct site_server *server = &site->servers[i];
+    char name[16];
+    struct idem_error err;
+
+    snprintf(name, sizeof(name), "server-%u", i);
+    tempdir_file(&site->dir, name, server->log, sizeof(server->log));
+    snprintf(server->address, sizeof(server->address), "tcp://127.0.0.1:%u",
+             loopback_free_port());
+    site_start(site, i);
+    must(idem_client_open(&server->channel, server->address, NULL, &err), &err);
+}
+
+void
+site_open(struct site *site, bool outside)
+{
+    const struct postgres_options options = {.durable = true};
+    struct idem_error err;
+
+    *site = (struct site){0};
+    tempdir_open(&site->dir);
+    tempdir_file(&site->dir, "pushes", site->push_log, sizeof(site->push_log));
+    site->postgres = postgres_start(&options);
+    site->redis = redis_start(NULL);
+    site->proxy = tcp_proxy_start(postgres_port(site->postgres));
+    must(idem_postgres_migrate(postgres_conninfo(site->postgres), NULL, &err),
+         &err);
+    postgres_sql(site->postgres, EFFECTS_SCHEMA);
+    if (outside)
+        setenv("EFFECTS_OUTSIDE", "1", 1);
+    for (unsigned i = 0; i < SITE_SERVERS; i++)
+        open_server(site, i);
+}
+
+void
+site_stop(struct site *site)
+{
+    for (unsigned i = 0; i < SITE_SERVERS; i++) {
+        idem_channel_close(site->servers[i].channel);
+        site->servers[i].channel = NULL;
+        child_stop(site->servers[i].pid, SIGTERM);
+        site->servers[i].pid = 0;
+    }
+}
+
+void
+site_close(struct site *site)
+{
+    site_stop(site);
+    tcp_proxy_free(site->proxy);
+    redis_free(site->redis);
+    postgres_free(site->postgres);
+    tempdir_close(&site->dir);
+}

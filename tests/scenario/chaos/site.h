@@ -1,0 +1,44 @@
+#ifndef SITE_H
+#define SITE_H
+
+#include "support.h"
+
+#include "postgres.h"
+#include "redis.h"
+#include "tcp_proxy.h"
+#include "tempdir.h"
+
+#include <idem/channel.h>
+
+/* Two servers of effects.proto as processes, on one PostgreSQL behind a proxy
+ * that cuts, with one Redis in front, and a channel to each. The thread that
+ * opens it does all of this. */
+
+#define SITE_SERVERS 2
+
+struct site_server {
+    char address[64], log[128];
+    pid_t pid;
+    struct idem_channel *channel; /* of any thread */
+};
+
+struct site {
+    struct tempdir dir;
+    char push_log[128];
+    struct postgres *postgres;
+    struct redis *redis;
+    struct tcp_proxy *proxy;
+    struct site_server servers[SITE_SERVERS];
+};
+
+/* outside: the effect of Add is made outside its transaction. */
+void site_open(struct site *site, bool outside);
+void site_close(struct site *site);
+
+/* Start it, again and again while the database is away. */
+void site_start(struct site *site, unsigned server);
+
+/* End the servers by SIGTERM: their calls end first. */
+void site_stop(struct site *site);
+
+#endif
