@@ -127,7 +127,7 @@ inline look() {
     seen = state; seen_token = token; seen_lapsed = lapsed; seen_begun = begun
 }
 
-/* store_postgres_leased.c:insert() when absent, take_over() else: compare and
+/* store_postgres_slot.c:move() when absent, take_over() else: compare and
  * set on what was read. */
 inline take() {
     if
@@ -152,7 +152,7 @@ inline hold() {
     fi
 }
 
-/* store_postgres_leased.c:look_and_move(): look, then one conditional write.
+/* store_postgres_slot.c:decide(): look, then one conditional write.
  * again: a row with our nonce is our own claim, whose answer was lost. */
 inline claim() {
     do
@@ -177,7 +177,7 @@ inline claim() {
     seen = ABSENT; seen_token = 0; seen_lapsed = false; seen_begun = false
 }
 
-/* store_postgres_leased.c:pg_leased_complete(). Fenced by the token; also from
+/* store_postgres_slot.c:recognize(). Fenced by the token; also from
  * DOUBT, by its own. A repeat after a lost answer knows its own doing. */
 inline complete() {
     atomic {
@@ -194,7 +194,7 @@ inline complete() {
     }
 }
 
-/* store_postgres_leased.c:pg_leased_release() and pg_leased_doubt() */
+/* store_postgres_slot.c:recognize(), for release and doubt */
 inline let_go(to) {
     atomic {
         if
@@ -210,7 +210,7 @@ inline let_go(to) {
     }
 }
 
-/* store_postgres_leased.c:pg_leased_renew(), whenever renewal.c asks. */
+/* store_postgres_slot.c:pg_slot_answer(), whenever renewal.c asks. */
 inline renew() {
     if
     :: token == mine && state == RUNNING -> lapsed = false
@@ -218,7 +218,7 @@ inline renew() {
     fi
 }
 
-/* store_postgres_leased.c:pg_leased_mark() */
+/* store_postgres_slot.c:pg_slot_answer() */
 inline mark() {
     atomic {
         pass_time();
@@ -335,7 +335,7 @@ proctype call(byte me; byte at)
             fi }
         fi;
 
-        /* store_postgres_session.c:serve(): a nonce of its own, or that of a
+        /* store_postgres_slot.c:pg_slot_init(): a nonce of its own, or that of a
          * claim whose connection was lost for good. */
 ask:    atomic {
             again = lost[at] != 0;
