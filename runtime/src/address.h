@@ -3,6 +3,8 @@
 
 #include "io.h"
 
+#include <stdatomic.h>
+
 #include <idem/placement.h>
 #include <idem/timer.h>
 
@@ -18,6 +20,15 @@ enum address_event {
 };
 #define ADDRESS_EVENTS 5
 
+/* How its calls went. The counts are for any thread. */
+struct outlier {
+    atomic_uint successes, failures; /* since the last sweep */
+    atomic_uint in_a_row;            /* failures */
+    bool ejected;
+    unsigned times; /* it was, less those that are forgiven */
+    int64_t until_ns;
+};
+
 /* One address of a channel's target: how it stands, its dialling, its link. All
  * fields are under the channel's lock. It is freed when the target does not
  * name it any more and nothing uses it. */
@@ -31,6 +42,7 @@ struct address {
     uint64_t hash; /* of its name */
     bool dropped;  /* the target names it no more */
 
+    struct outlier outlier;
     enum idem_channel_state state;
     char trouble[IDEM_MESSAGE_MAX]; /* of the last attempt that failed */
     struct link *link;              /* ready and not draining, or NULL */

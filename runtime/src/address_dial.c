@@ -81,6 +81,7 @@ address_failed(struct address *address, const char *why)
     stop_timer(address, &address->give_up);
     pthread_mutex_unlock(&channel->lock);
     wait_resume(impatient);
+    target_again(channel->target);
     address_dial_wanted(channel);
 }
 

@@ -10,6 +10,9 @@
 #define MAX_MESSAGE_LIMIT ((size_t)1 << 30) /* a frame's size is 32 bits */
 #define CLOSE_AT_ONCE 16                    /* links */
 #define MAX_BUFFERED ((size_t)64 << 20)
+#define RESOLVE_MS 30000
+#define KEEPALIVE_MS 30000
+#define KEEPALIVE_TIMEOUT_MS 20000
 
 /* A channel's life; see channel_inside.h for its parts. */
 
@@ -17,8 +20,11 @@ static enum idem_status
 check_options(const struct idem_channel_options *options,
               struct idem_error *err)
 {
+    enum idem_status status;
+
     if (options->timeout_ms < 0 || options->connect_backoff_ms < 0 ||
-        options->connect_backoff_max_ms < 0)
+        options->connect_backoff_max_ms < 0 || options->resolve_ms < 0 ||
+        options->keepalive_ms < 0 || options->keepalive_timeout_ms < 0)
         return idem_fail(err, IDEM_INVALID_ARGUMENT,
                          "an option in milliseconds is negative");
     if (options->connect_backoff_ms > options->connect_backoff_max_ms)
@@ -27,10 +33,20 @@ check_options(const struct idem_channel_options *options,
     if ((size_t)options->balancer > IDEM_BALANCER_KEY_HASH)
         return idem_fail(err, IDEM_INVALID_ARGUMENT, "there is no balancer %d",
                          (int)options->balancer);
+    status = outlier_check(&options->outlier, err);
+    if (status != IDEM_OK)
+        return status;
     if (options->max_message > MAX_MESSAGE_LIMIT)
         return idem_fail(err, IDEM_INVALID_ARGUMENT, "max_message is over %zu",
                          MAX_MESSAGE_LIMIT);
     return IDEM_OK;
+}
+
+static void
+or_default(int64_t *ms, int64_t ms_default)
+{
+    if (*ms == 0)
+        *ms = ms_default;
 }
 
 static struct idem_channel_options
@@ -51,9 +67,78 @@ with_defaults(const struct idem_channel_options *given)
         options.max_message = MAX_MESSAGE;
     if (options.max_buffered == 0)
         options.max_buffered = MAX_BUFFERED;
+    or_default(&options.resolve_ms, RESOLVE_MS);
+    or_default(&options.keepalive_ms, KEEPALIVE_MS);
+    or_default(&options.keepalive_timeout_ms, KEEPALIVE_TIMEOUT_MS);
+    outlier_defaults(&options.outlier);
     if (!options.clock)
         options.clock = idem_clock_system();
     return options;
+}
+
+static void
+close_links(struct idem_channel *channel)
+{
+    struct connection *connections[CLOSE_AT_ONCE];
+    unsigned n = 0;
+
+    pthread_mutex_lock(&channel->lock);
+    for (struct link *link = channel->links; link && n < CLOSE_AT_ONCE;
+         link = link->next)
+        if (connection_ref_alive(link->connection))
+            connections[n++] = link->connection;
+    pthread_mutex_unlock(&channel->lock);
+    while (n > 0) {
+        connection_close(connections[--n], "the channel is closed");
+        connection_unref(connections[n]);
+    }
+}
+
+/* With the lock: from now on each address goes when nothing uses it. */
+static void
+drop_addresses(struct idem_channel *channel)
+{
+    for (struct address *at = channel->addresses, *next; at; at = next) {
+        next = at->next;
+        if (!at->dropped)
+            address_drop(at);
+    }
+}
+
+static void
+begin_to_close(struct idem_channel *channel)
+{
+    pthread_mutex_lock(&channel->lock);
+    channel->closing = true;
+    pthread_mutex_unlock(&channel->lock);
+    target_stop(channel->target);
+    pthread_mutex_lock(&channel->lock);
+    drop_addresses(channel);
+    pthread_mutex_unlock(&channel->lock);
+}
+
+static void
+await_addresses(struct idem_channel *channel)
+{
+    pthread_mutex_lock(&channel->lock);
+    while (channel->addresses) {
+        pthread_mutex_unlock(&channel->lock);
+        close_links(channel);
+        pthread_mutex_lock(&channel->lock);
+        if (channel->addresses)
+            pthread_cond_wait(&channel->idle, &channel->lock);
+    }
+    pthread_mutex_unlock(&channel->lock);
+}
+
+/* Of a channel without calls. */
+static void
+close_target(struct idem_channel *channel)
+{
+    if (!channel->target)
+        return;
+    begin_to_close(channel);
+    await_addresses(channel);
 }
 
 static void
@@ -62,6 +147,7 @@ free_channel(struct idem_channel *channel)
     if (channel->timers)
         timers_free(channel->timers);
     target_free(channel->target);
+    loop_fini(channel);
     pthread_cond_destroy(&channel->restated);
     pthread_cond_destroy(&channel->idle);
     pthread_mutex_destroy(&channel->lock);
@@ -83,6 +169,8 @@ init_channel(struct idem_channel *channel, const struct io *io,
     pthread_mutex_init(&channel->lock, NULL);
     pthread_cond_init(&channel->idle, NULL);
     pthread_cond_init(&channel->restated, NULL);
+    channel->board.fire = wait_fire_board;
+    outlier_init(channel);
 }
 
 static enum idem_status
@@ -91,7 +179,10 @@ open_target(struct idem_channel *channel, const char *target,
 {
     const struct target_options options = {
         .io = channel->io,
+        .clock = channel->clock,
+        .again_ms = channel->options.resolve_ms,
         .found = channel_found,
+        .trouble = channel_trouble,
         .with = channel,
     };
     enum idem_status status =
@@ -103,8 +194,7 @@ open_target(struct idem_channel *channel, const char *target,
     channel->timers = timers_new(channel->clock);
     if (!channel->name || !channel->timers)
         return idem_fail(err, IDEM_RESOURCE_EXHAUSTED, "out of memory");
-    target_start(channel->target);
-    return IDEM_OK;
+    return target_start(channel->target, err);
 }
 
 enum idem_status
@@ -123,8 +213,11 @@ channel_new_with_io(struct idem_channel **out, const struct io *io,
     if (!channel)
         return idem_fail(err, IDEM_RESOURCE_EXHAUSTED, "out of memory");
     init_channel(channel, io, &options);
-    status = open_target(channel, target, err);
+    status = loop_init(channel, err);
+    if (status == IDEM_OK)
+        status = open_target(channel, target, err);
     if (status != IDEM_OK) {
+        close_target(channel);
         free_channel(channel);
         return status;
     }
@@ -202,62 +295,6 @@ cancel_calls(struct idem_channel *channel)
     }
 }
 
-static void
-close_links(struct idem_channel *channel)
-{
-    struct connection *connections[CLOSE_AT_ONCE];
-    unsigned n = 0;
-
-    pthread_mutex_lock(&channel->lock);
-    for (struct link *link = channel->links; link && n < CLOSE_AT_ONCE;
-         link = link->next)
-        if (connection_ref_alive(link->connection))
-            connections[n++] = link->connection;
-    pthread_mutex_unlock(&channel->lock);
-    while (n > 0) {
-        connection_close(connections[--n], "the channel is closed");
-        connection_unref(connections[n]);
-    }
-}
-
-/* With the lock: from now on each address goes when nothing uses it. */
-static void
-drop_addresses(struct idem_channel *channel)
-{
-    for (struct address *at = channel->addresses, *next; at; at = next) {
-        next = at->next;
-        if (!at->dropped)
-            address_drop(at);
-    }
-}
-
-static void
-begin_to_close(struct idem_channel *channel)
-{
-    pthread_mutex_lock(&channel->lock);
-    channel->closing = true;
-    pthread_mutex_unlock(&channel->lock);
-    target_free(channel->target); /* names no addresses from here on */
-    channel->target = NULL;
-    pthread_mutex_lock(&channel->lock);
-    drop_addresses(channel);
-    pthread_mutex_unlock(&channel->lock);
-}
-
-static void
-await_addresses(struct idem_channel *channel)
-{
-    pthread_mutex_lock(&channel->lock);
-    while (channel->addresses) {
-        pthread_mutex_unlock(&channel->lock);
-        close_links(channel);
-        pthread_mutex_lock(&channel->lock);
-        if (channel->addresses)
-            pthread_cond_wait(&channel->idle, &channel->lock);
-    }
-    pthread_mutex_unlock(&channel->lock);
-}
-
 void
 idem_channel_close(struct idem_channel *channel)
 {
@@ -268,8 +305,15 @@ idem_channel_close(struct idem_channel *channel)
     cancel_calls(channel);
     chain_stop(&channel->chain);
     pthread_mutex_lock(&channel->lock);
-    while (channel->n_calls > 0)
-        pthread_cond_wait(&channel->idle, &channel->lock);
+    while (channel->n_calls > 0) {
+        if (!channel->told) {
+            pthread_cond_wait(&channel->idle, &channel->lock);
+            continue;
+        }
+        pthread_mutex_unlock(&channel->lock);
+        (void)idem_channel_process(channel);
+        pthread_mutex_lock(&channel->lock);
+    }
     pthread_mutex_unlock(&channel->lock);
     await_addresses(channel);
     timers_free(channel->timers);

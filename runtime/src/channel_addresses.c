@@ -1,5 +1,6 @@
 #include "channel_inside.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -32,7 +33,10 @@ best_state(const struct idem_channel *channel)
         if (!at->dropped &&
             (!best || rank[seen_state(at)] > rank[seen_state(best)]))
             best = at;
-    return best ? seen_state(best) : IDEM_CHANNEL_CONNECTING;
+    if (!best)
+        return channel->unfound ? IDEM_CHANNEL_TRANSIENT_FAILURE
+                                : IDEM_CHANNEL_CONNECTING;
+    return seen_state(best);
 }
 
 static void
@@ -142,15 +146,63 @@ channel_found(void *with, const char *const *names, unsigned n)
     /* Room for the old ones, too, until they are dropped. */
     ready = realloc(channel->ready,
                     (n + channel->n_ready + 1) * sizeof(struct address *));
+    if (ready)
+        channel->ready = ready;
     if (ready && !channel->closing) {
-        channel->ready = ready;
         rename_all(channel, names, n);
+        channel->unfound = false;
+        channel->trouble[0] = 0;
+        outlier_watch(channel, n);
         channel_restate(channel);
-    } else if (ready) {
-        channel->ready = ready;
     }
     pthread_mutex_unlock(&channel->lock);
     link_finish_empty(channel);
     address_dial_wanted(channel);
     wait_board(channel);
+}
+
+void
+channel_trouble(void *with, const struct idem_error *err)
+{
+    struct idem_channel *channel = with;
+    struct client_call *impatient = NULL;
+
+    pthread_mutex_lock(&channel->lock);
+    snprintf(channel->trouble, sizeof channel->trouble, "%s", err->message);
+    channel->unfound = true;
+    channel_restate(channel);
+    if (channel->away)
+        impatient = wait_take_impatient(channel);
+    pthread_mutex_unlock(&channel->lock);
+    wait_resume(impatient);
+}
+
+/* --- To be read by people --- */
+
+static void
+describe(const struct address *address, FILE *out)
+{
+    fprintf(out, "  %s %s", address->name,
+            idem_channel_state_name(address->state));
+    if (address->link)
+        fprintf(out, ", %u in flight%s", address->link->streams.count,
+                address->outlier.ejected ? ", ejected" : "");
+    else if (address->trouble[0])
+        fprintf(out, ": %s", address->trouble);
+    fputc('\n', out);
+}
+
+void
+idem_channel_describe(struct idem_channel *channel, FILE *out)
+{
+    pthread_mutex_lock(&channel->lock);
+    fprintf(out, "%s %s, %s\n", channel->name,
+            idem_channel_state_name(channel->state),
+            idem_balancer_name(channel->options.balancer));
+    for (const struct address *at = channel->addresses; at; at = at->next)
+        if (!at->dropped)
+            describe(at, out);
+    if (channel->trouble[0])
+        fprintf(out, "  last trouble: %s\n", channel->trouble);
+    pthread_mutex_unlock(&channel->lock);
 }

@@ -5,8 +5,9 @@
  * table has to follow them as they come and go. */
 
 enum choice {
-    CHOICE_NEW,   /* not tried by this call */
+    CHOICE_NEW,   /* not ejected, not tried by this call */
     CHOICE_TRIED, /* all that have room turned it away: once more */
+    CHOICE_ANY,
     CHOICES,
 };
 
@@ -19,7 +20,8 @@ may(const struct address *address, const struct client_call *call,
     enum choice choice)
 {
     return link_has_room(address->link) &&
-           (choice == CHOICE_TRIED || !(call->tried & address->bit));
+           (choice == CHOICE_ANY || !address->outlier.ejected) &&
+           (choice != CHOICE_NEW || !(call->tried & address->bit));
 }
 
 static struct address *
@@ -97,11 +99,20 @@ static pick_fn *const picks[] = {
     [IDEM_BALANCER_KEY_HASH] = pick_by_key,
 };
 
+bool
+is_full(const struct idem_channel *channel)
+{
+    return channel->options.max_in_flight > 0 &&
+           channel->n_flying >= channel->options.max_in_flight;
+}
+
 struct link *
 balance(struct idem_channel *channel, const struct client_call *call)
 {
     struct address *address = NULL;
 
+    if (is_full(channel))
+        return NULL;
     if (channel->n_ready == 1)
         return link_has_room(channel->ready[0]->link) ? channel->ready[0]->link
                                                       : NULL;

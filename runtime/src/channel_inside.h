@@ -32,6 +32,7 @@ struct client_call {
     struct idem_channel *channel;            /* a reference */
     struct client_call *next, **link_in_all; /* the channel's lock */
     struct client_call *next_cancelled;      /* by close, once */
+    struct client_call *next_told;           /* by the caller's loop, once */
     size_t room; /* bytes of its request that the channel counts; an interceptor
                   * may change the request */
     bool wait_for_ready;
@@ -66,10 +67,14 @@ struct link {
     struct link *next; /* in the channel */
     struct streams streams;
     uint32_t last_stream;
-    bool ready;                /* SETTINGS were exchanged */
-    bool proved;               /* a call was answered on it */
-    bool draining;             /* takes no more */
-    bool finished;             /* … and link_finish_empty has ended it */
+    bool ready;    /* SETTINGS were exchanged */
+    bool proved;   /* a call was answered on it */
+    bool draining; /* takes no more */
+    bool finished; /* … and link_finish_empty has ended it */
+    struct idem_timer keepalive;
+    bool ticking;              /* the timer runs, or fires */
+    bool asked;                /* a PING was sent … */
+    uint64_t heard;            /* … when so much was heard */
     bool told[METHOD_IDS + 1]; /* methods whose id the peer knows */
 };
 
@@ -96,6 +101,9 @@ struct idem_channel {
     pthread_cond_t restated;
     bool closing;
 
+    int loop_fd; /* an eventfd; -1: callbacks run on our threads */
+    struct client_call *told, **last_told; /* over, for idem_channel_process */
+
     struct client_call *calls; /* not finished */
     unsigned n_calls;
     struct client_call *waiting, **last_waiting;
@@ -106,7 +114,13 @@ struct idem_channel {
     unsigned n_ready;          /* … all that the target names */
     unsigned next;             /* whose turn it is */
     struct link *links;        /* all that are not gone */
+    unsigned n_flying;         /* on all links */
+    struct idem_timer board;   /* a stream or a place was given back */
+    struct idem_timer sweep;   /* of outliers … */
+    bool sweeping;             /* … which runs */
+    bool judging;              /* there are several addresses */
     enum idem_channel_state state;
+    bool unfound;                   /* the target has no addresses yet */
     bool away;                      /* in TRANSIENT_FAILURE */
     char trouble[IDEM_MESSAGE_MAX]; /* the last */
 
@@ -125,11 +139,40 @@ int64_t channel_after_ms(const struct idem_channel *channel, int64_t ms);
 /* What the target names; with is the channel. Without the lock. */
 void channel_found(void *with, const char *const *names, unsigned n);
 
+/* What it names cannot be used. Without the lock. */
+void channel_trouble(void *with, const struct idem_error *err);
+
 /* With the lock: an address has another state, or its link takes calls now or
  * takes none any more. */
 void channel_restate(struct idem_channel *channel);
 
+/* --- channel_keepalive.c: with the lock --- */
+
+/* A call flies and nobody ticks. */
+void keepalive_begin(struct link *link);
+
+/* The link is closed. True: a reference of its connection is to be dropped. */
+bool keepalive_end(struct link *link);
+
+/* --- channel_outlier.c --- */
+void outlier_defaults(struct idem_outlier_options *options);
+enum idem_status outlier_check(const struct idem_outlier_options *options,
+                               struct idem_error *err) IDEM_MUST_CHECK;
+void outlier_init(struct idem_channel *channel);
+
+/* With the lock: so many addresses are there now. */
+void outlier_watch(struct idem_channel *channel, unsigned n);
+
+/* With the lock: an attempt at the address was lost or ended too late. */
+void outlier_failed(struct address *address);
+
+/* Without the lock: how an attempt at the address ended. */
+void outlier_note(struct address *address, const struct idem_outcome *outcome);
+
 /* --- channel_balance.c: with the lock --- */
+
+/* As many calls fly as the channel's option allows. */
+bool is_full(const struct idem_channel *channel);
 
 /* A link with room for the call; NULL: there is none now. */
 struct link *balance(struct idem_channel *channel,
@@ -184,6 +227,9 @@ struct client_call *wait_take_impatient(struct idem_channel *channel);
 /* Without the lock: put on links what fits. */
 void wait_board(struct idem_channel *channel);
 
+/* As wait_board, on the timers' thread. */
+void wait_fire_board(struct idem_timer *timer);
+
 /* Without the lock: send them up with the outcome that they have. */
 void wait_resume(struct client_call *calls);
 
@@ -206,7 +252,19 @@ enum idem_status channel_take(struct client_call *call,
 /* What an END says, into the call. */
 void channel_take_end(struct client_call *call, const struct frame *frame);
 
+/* --- channel_loop.c --- */
+enum idem_status loop_init(struct idem_channel *channel, struct idem_error *err)
+    IDEM_MUST_CHECK;
+void loop_fini(struct idem_channel *channel);
+
+/* The call is over: its callback is for idem_channel_process. */
+void loop_put(struct client_call *call);
+
 /* --- channel_call.c --- */
+
+/* Run the callback of a call that is over, and leave the channel. */
+void channel_tell(struct client_call *call);
+
 /* Blocking in one would wait for what only this thread can do. */
 bool channel_in_callback(void);
 

@@ -121,6 +121,9 @@ link_place(struct link *link, struct client_call *call)
     call->link = link;
     call->bit = link->address->bit;
     call->place = PLACE_FLYING;
+    link->channel->n_flying++;
+    if (!link->ticking)
+        keepalive_begin(link);
     call->call.sent = true;
     return LINK_PLACED;
 }
@@ -162,6 +165,9 @@ link_withdraw(struct link *link, struct client_call *call)
     streams_take(&link->streams, call->stream);
     call->place = PLACE_NOWHERE;
     call->link = NULL;
+    link->channel->n_flying--;
+    if (!given_up)
+        outlier_failed(link->address);
     (void)connection_append(link->connection, &frame, (struct outbox_hold){0},
                             NULL);
 }
@@ -170,13 +176,14 @@ link_withdraw(struct link *link, struct client_call *call)
 
 /* With the lock: a stream is free. True: calls wait for one. */
 static bool
-after_end(struct link *link, bool *over)
+after_end(struct link *link, bool *over, bool *judging)
 {
     if (!link->proved) {
         link->proved = true;
         link->address->backoff_ms = link->channel->options.connect_backoff_ms;
     }
     *over = link_over(link);
+    *judging = link->channel->judging;
     return link->channel->waiting != NULL;
 }
 
@@ -185,18 +192,21 @@ end(struct link *link, const struct frame *frame)
 {
     struct idem_channel *channel = link->channel;
     struct client_call *call;
-    bool over = false, board;
+    bool over, board, judging;
 
     pthread_mutex_lock(&channel->lock);
     call = streams_take(&link->streams, frame->stream);
     if (call) {
         call->place = PLACE_NOWHERE;
         call->link = NULL;
+        channel->n_flying--;
     }
-    board = after_end(link, &over);
+    board = after_end(link, &over, &judging);
     pthread_mutex_unlock(&channel->lock);
     if (call) {
         channel_take_end(call, frame);
+        if (judging)
+            outlier_note(link->address, &call->call.base.outcome);
         idem_call_resume(&call->call.base, IDEM_ANSWER);
     }
     if (board)
@@ -209,10 +219,12 @@ struct client_call *
 link_take_flying(struct link *link, uint32_t above)
 {
     struct client_call *taken = NULL, *call;
+    uint32_t at = 0;
 
-    while ((call = streams_take_above(&link->streams, above))) {
+    while ((call = streams_take_above(&link->streams, above, &at))) {
         call->place = PLACE_NOWHERE;
         call->link = NULL;
+        link->channel->n_flying--;
         call->next_waiting = taken;
         taken = call;
     }

@@ -61,17 +61,22 @@ on_closed(void *with)
     struct idem_channel *channel = link->channel;
     struct connection *connection = link->connection;
     struct client_call *lost;
-    bool was_it;
+    bool was_it, ticked;
 
     pthread_mutex_lock(&channel->lock);
     was_it = link_retire(link);
+    ticked = keepalive_end(link);
     lost = link_take_flying(link, 0);
+    if (lost) /* one cause, however many calls */
+        outlier_failed(link->address);
     pthread_mutex_unlock(&channel->lock);
     fail_lost(link, lost);
     if (!link->ready || was_it)
         address_lost(link->address, link->proved, connection_why(connection));
     wait_resume(lost);
     wait_board(channel);
+    if (ticked)
+        connection_unref(connection);
     connection_unref(connection);
 }
 

@@ -25,6 +25,8 @@ withdraw(struct idem_call *base, void *with)
         connection_ref(connection);
         link_withdraw(link, call);
         over = link_over(link);
+        if (channel->waiting) /* not here: the call's lock is held */
+            idem_timer_start(channel->timers, &channel->board, 0);
     }
     pthread_mutex_unlock(&channel->lock);
     if (!connection)
@@ -54,6 +56,13 @@ put(struct idem_channel *channel, struct client_call *call,
     if (channel->away && !call->wait_for_ready) {
         idem_call_fail(&call->call.base, IDEM_UNAVAILABLE, IDEM_EFFECT_NOT_SENT,
                        IDEM_NOT_CONNECTED, "%s", channel->trouble);
+        return IDEM_ANSWER;
+    }
+    if (is_full(channel) && !call->wait_for_ready) {
+        idem_call_fail(&call->call.base, IDEM_RESOURCE_EXHAUSTED,
+                       IDEM_EFFECT_NOT_SENT, IDEM_TOO_MANY_IN_FLIGHT,
+                       "%u calls are in flight to %s", channel->n_flying,
+                       channel->name);
         return IDEM_ANSWER;
     }
     switch (link ? link_place(link, call) : LINK_FULL) {

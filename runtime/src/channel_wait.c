@@ -113,6 +113,13 @@ wait_board(struct idem_channel *channel)
 }
 
 void
+wait_fire_board(struct idem_timer *timer)
+{
+    wait_board((struct idem_channel *)((char *)timer -
+                                       offsetof(struct idem_channel, board)));
+}
+
+void
 wait_resume(struct client_call *calls)
 {
     while (calls) {

@@ -214,6 +214,7 @@ received(void *with, enum idem_status result, size_t size)
     } else if (size == 0) {
         connection_close(connection, "closed by the peer");
     } else {
+        atomic_fetch_add_explicit(&connection->heard, 1, memory_order_relaxed);
         inbox_filled(&connection->inbox, size);
         set_corked(connection, true);
         digest(connection);
@@ -284,4 +285,10 @@ const struct connection_limits *
 connection_peer_limits(const struct connection *connection)
 {
     return &connection->peer;
+}
+
+uint64_t
+connection_heard(const struct connection *connection)
+{
+    return atomic_load_explicit(&connection->heard, memory_order_relaxed);
 }

@@ -100,6 +100,9 @@ const char *connection_why(const struct connection *connection);
 const struct connection_limits *
 connection_peer_limits(const struct connection *connection);
 
+/* Another number than before: the peer has sent something since. */
+uint64_t connection_heard(const struct connection *connection);
+
 /* True on a thread that is inside an event. */
 bool connection_on_thread(void);
 

@@ -29,8 +29,9 @@ struct connection {
     struct connection_options options;
     atomic_uint refs; /* the user's, the reader's, one for a send in flight */
 
-    struct inbox inbox; /* the reader's */
-    enum stage stage;   /* the reader's */
+    atomic_uint_least64_t heard; /* receives that brought something */
+    struct inbox inbox;          /* the reader's */
+    enum stage stage;            /* the reader's */
     struct connection_limits peer;
 
     pthread_mutex_t lock; /* guards the rest */

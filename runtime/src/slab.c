@@ -9,7 +9,7 @@
  * all share. Under ASan everything is malloc's, so that it sees each block
  * die. */
 
-enum { SMALL, LARGE, CLASSES };
+enum { TINY, SMALL, LARGE, CLASSES };
 
 static const struct class
 {
@@ -17,6 +17,7 @@ static const struct class
     unsigned bundle;  /* blocks */
     unsigned bundles; /* that the depot keeps */
 } classes[CLASSES] = {
+    [TINY] = {SLAB_SIZE_MIN, 64, 64}, /* 7 MiB */
     [SMALL] = {4096, 32, 64},         /* 8 MiB */
     [LARGE] = {SLAB_SIZE_MAX, 8, 64}, /* 8 MiB */
 };
@@ -43,6 +44,7 @@ static struct depot {
     struct block *bundles;
     unsigned n;
 } depots[CLASSES] = {
+    [TINY] = {PTHREAD_MUTEX_INITIALIZER, NULL, 0},
     [SMALL] = {PTHREAD_MUTEX_INITIALIZER, NULL, 0},
     [LARGE] = {PTHREAD_MUTEX_INITIALIZER, NULL, 0},
 };
@@ -141,6 +143,8 @@ bring_bundle(int class)
 static int
 class_of(size_t size)
 {
+    if (size <= classes[TINY].size)
+        return TINY;
     return size <= classes[SMALL].size ? SMALL : LARGE;
 }
 

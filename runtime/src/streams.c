@@ -101,15 +101,17 @@ streams_take(struct streams *streams, uint32_t id)
 }
 
 void *
-streams_take_above(struct streams *streams, uint32_t id)
+streams_take_above(struct streams *streams, uint32_t id, uint32_t *at)
 {
     if (streams->count == 0)
         return NULL;
-    for (uint32_t at = 0; at <= streams->mask; at++) {
-        void *what = streams->slots[at].what;
+    /* What closes the gap comes from behind it, so the slot is looked at again.
+     */
+    for (; *at <= streams->mask; ++*at) {
+        void *what = streams->slots[*at].what;
 
-        if (streams->slots[at].id > id) {
-            clear(streams, at);
+        if (streams->slots[*at].id > id) {
+            clear(streams, *at);
             return what;
         }
     }

@@ -24,7 +24,9 @@ bool streams_add(struct streams *streams, uint32_t id, void *what)
 void *streams_find(const struct streams *streams, uint32_t id);
 void *streams_take(struct streams *streams, uint32_t id);
 
-/* Any one with an id over this, taken out; NULL: none. */
-void *streams_take_above(struct streams *streams, uint32_t id);
+/* The next with an id over this, taken out; NULL: none. *at is 0 at first, and
+ * nothing else is added or taken between the calls that share it: so that all
+ * of them together look at each slot about once. */
+void *streams_take_above(struct streams *streams, uint32_t id, uint32_t *at);
 
 #endif

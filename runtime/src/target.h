@@ -1,36 +1,58 @@
 #ifndef TARGET_H
 #define TARGET_H
 
-#include "io.h"
+#include "target_names.h"
 
 /* Where a channel's addresses come from.
  *
  *    tcp://… ipc://… inproc://…   this address
  *    list://A,B,C                 these; an address without a scheme is tcp's
+ *    file:///path                 one a line; read again when it changes
+ *    dns://host:port              all that the name has, looked up again on a
+ *                                 failure and after a time
  *
  * Threads: found and trouble run one at a time, without a lock of the target:
- * inside target_start or on a thread of the target. */
+ * inside target_start or on a thread of the target. All else is for any. */
 struct target;
+
+/* Addresses of a host and port into names, which are empty. May block. */
+typedef enum idem_status target_lookup_fn(const char *host, const char *port,
+                                          struct target_names *names,
+                                          struct idem_error *err);
 
 struct target_options {
     const struct io *io; /* of all addresses; NULL: each scheme's own */
+    const struct idem_clock *clock;
+    int64_t again_ms;         /* between lookups */
+    target_lookup_fn *lookup; /* NULL: getaddrinfo(3) */
 
     /* All addresses, in order, none twice; borrowed. */
     void (*found)(void *with, const char *const *addresses, unsigned n);
+
+    /* What there is now cannot be used: what was found last stays. */
+    void (*trouble)(void *with, const struct idem_error *err);
     void *with;
 };
 
 /**
- * @retval IDEM_INVALID_ARGUMENT  the target breaks a rule; both are named
+ * @retval IDEM_INVALID_ARGUMENT  the target breaks a rule; both are named. Of a
+ *                                file also that it cannot be read now
  */
 enum idem_status target_new(struct target **target, const char *text,
                             const struct target_options *options,
                             struct idem_error *err) IDEM_MUST_CHECK;
 
 /* Find the addresses, at once or soon. Once. */
-void target_start(struct target *target);
+enum idem_status target_start(struct target *target, struct idem_error *err)
+    IDEM_MUST_CHECK;
 
-/* Waits for what runs. NULL is fine. Not from inside found. */
+/* An address could not be reached: are there others by now? */
+void target_again(struct target *target);
+
+/* No found or trouble after this. Not from inside one. Any number of times. */
+void target_stop(struct target *target);
+
+/* Stops. NULL is fine. */
 void target_free(struct target *target);
 
 #endif

@@ -40,6 +40,7 @@ block(struct idem_context *context, const echo_echo_request *request,
     while (!world->gate)
         pthread_cond_wait(&world->change, &world->lock);
     place->inside--;
+    pthread_cond_broadcast(&world->change);
     pthread_mutex_unlock(&world->lock);
     return IDEM_OK;
 }
@@ -78,8 +79,11 @@ struct refuser {
 static enum idem_step
 refuse(struct idem_interceptor *self, struct idem_call *call)
 {
-    if (!atomic_load(&((struct refuser *)self)->place->refuses))
+    struct site *place = ((struct refuser *)self)->place;
+
+    if (!atomic_load(&place->refuses))
         return IDEM_NEXT;
+    atomic_fetch_add(&place->refused, 1);
     idem_call_fail(call, IDEM_UNAVAILABLE, IDEM_EFFECT_REFUSED, NULL,
                    "not here");
     return IDEM_ANSWER;
@@ -256,10 +260,14 @@ ignore(struct idem_call *call, const echo_echo_reply *reply,
 }
 
 struct idem_call *
-places_block(struct places_world *world, struct idem_outcome *told)
+places_block(struct places_world *world, struct idem_outcome *told,
+             const struct idem_call_options *given)
 {
-    const struct idem_call_options options = {.user = told};
+    struct idem_call_options options = {0};
     echo_echo_request request = ECHO_ECHO_REQUEST_INIT;
 
+    if (given)
+        options = *given;
+    options.user = told;
     return echo_block_async(world->channel, &request, &options, ignore);
 }

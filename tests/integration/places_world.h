@@ -17,7 +17,8 @@ struct site {
     struct idem_server *server;
     char address[64];
     atomic_uint ran;     /* handlers that were begun */
-    atomic_bool refuses; /* turns each call away, before its handler */
+    atomic_bool refuses; /* turns each call away, before its handler … */
+    atomic_uint refused; /* … so many so far */
     unsigned inside;     /* Blocks at the gate; the world's lock */
 };
 
@@ -52,7 +53,8 @@ enum idem_status places_echo(struct places_world *world, const char *key,
 /* Start a Block. told, if wanted, lives until the channel is closed, and is
  * written before that returns. */
 struct idem_call *places_block(struct places_world *world,
-                               struct idem_outcome *told);
+                               struct idem_outcome *told,
+                               const struct idem_call_options *options);
 void places_await_inside(struct places_world *world, unsigned place,
                          unsigned inside);
 void places_open_gate(struct places_world *world);

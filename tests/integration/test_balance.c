@@ -80,10 +80,10 @@ least_in_flight_goes_round_those_that_are_busy(void **state)
     (void)state;
     places_world_open(&world, 3, &options);
     for (unsigned i = 0; i < 3; i++)
-        idem_call_release(places_block(&world, NULL));
+        idem_call_release(places_block(&world, NULL, NULL));
     for (unsigned i = 0; i < 3; i++)
         places_await_inside(&world, i, 1);
-    idem_call_release(places_block(&world, NULL));
+    idem_call_release(places_block(&world, NULL, NULL));
     echo_times(&world, 10);
     for (unsigned i = 0; i < 3; i++)
         assert_int_equal(atomic_load(&world.place[i].ran) > 0,

@@ -1,9 +1,12 @@
 #include "places_world.h"
 
+#include "tempdir.h"
+
 #include <idem/channel.h>
 #include <idem/reason.h>
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* How a channel stands, and what its calls do then. */
@@ -20,6 +23,16 @@ static const struct idem_channel_options slow = {
     .connect_backoff_ms = 60000,
     .connect_backoff_max_ms = 60000,
 };
+
+static void
+write_file(const char *path, const char *text)
+{
+    FILE *file = fopen(path, "w");
+
+    assert_non_null(file);
+    assert_true(fputs(text, file) >= 0);
+    assert_int_equal(fclose(file), 0);
+}
 
 static void
 a_channel_is_ready_while_one_of_its_servers_is_there(void **state)
@@ -93,7 +106,7 @@ a_server_that_drains_gets_no_new_calls_and_loses_none(void **state)
     (void)state;
     places_world_open(&world, 2, &quick);
     for (unsigned i = 0; i < 2; i++)
-        idem_call_release(places_block(&world, &told[i]));
+        idem_call_release(places_block(&world, &told[i], NULL));
     places_await_inside(&world, 0, 1);
     places_await_inside(&world, 1, 1);
     idem_server_drain(world.place[0].server);
@@ -108,6 +121,122 @@ a_server_that_drains_gets_no_new_calls_and_loses_none(void **state)
     places_world_close(&world);
     for (unsigned i = 0; i < 2; i++)
         assert_int_equal(told[i].status, IDEM_OK);
+}
+
+/* gRFC A32: one over the limit costs its caller nothing but the answer. */
+static void
+calls_over_the_limit_in_flight_fail_at_once_or_wait(void **state)
+{
+    const struct idem_call_options patient = {.wait_for_ready = true};
+    struct idem_channel_options options = quick;
+    struct places_world world;
+    struct idem_outcome outcome, told[2], waited = {.attempts = 99};
+    struct idem_call *call;
+
+    (void)state;
+    options.max_in_flight = 2;
+    places_world_open(&world, 2, &options);
+    for (unsigned i = 0; i < 2; i++)
+        idem_call_release(places_block(&world, &told[i], NULL));
+    for (unsigned i = 0; i < 2; i++)
+        places_await_inside(&world, i, 1);
+    assert_int_equal(places_echo(&world, NULL, &outcome),
+                     IDEM_RESOURCE_EXHAUSTED);
+    assert_int_equal(outcome.effect, IDEM_EFFECT_NOT_SENT);
+    assert_string_equal(outcome.reason, IDEM_TOO_MANY_IN_FLIGHT);
+    call = places_block(&world, &waited, &patient);
+    assert_int_equal(waited.attempts, 99);
+    places_open_gate(&world);
+    for (unsigned i = 0; i < 2; i++)
+        places_await_inside(&world, i, 0);
+    idem_call_release(call);
+    while (places_echo(&world, NULL, &outcome) != IDEM_OK)
+        assert_string_equal(outcome.reason, IDEM_TOO_MANY_IN_FLIGHT);
+    places_world_close(&world);
+    assert_int_equal(waited.status, IDEM_OK);
+}
+
+/* A cancelled call gives its place to one that waits: no END comes. */
+static void
+a_call_that_waits_gets_the_place_of_one_that_is_cancelled(void **state)
+{
+    const struct idem_call_options patient = {.wait_for_ready = true};
+    struct idem_channel_options options = quick;
+    struct places_world world;
+    struct idem_outcome told, waited;
+    struct idem_call *first, *second;
+
+    (void)state;
+    options.max_in_flight = 1;
+    places_world_open(&world, 1, &options);
+    first = places_block(&world, &told, NULL);
+    places_await_inside(&world, 0, 1);
+    second = places_block(&world, &waited, &patient);
+    idem_call_cancel(first);
+    places_await_inside(&world, 0, 2);
+    idem_call_release(first);
+    idem_call_release(second);
+    places_world_close(&world);
+}
+
+/* The list changes: its calls go to the new server, those of the old one end
+ * as they would. */
+static void
+a_server_that_the_file_names_no_more_ends_its_calls(void **state)
+{
+    struct places_world world;
+    struct idem_channel *listed;
+    struct idem_outcome told = {.attempts = 99}, outcome;
+    struct idem_error err = {0};
+    struct tempdir dir;
+    char path[200], target[220];
+
+    (void)state;
+    tempdir_open(&dir);
+    snprintf(target, sizeof target, "file://%s",
+             tempdir_file(&dir, "servers", path, sizeof path));
+    places_world_open(&world, 2, &quick);
+    write_file(path, world.place[0].address);
+    listed = world.channel;
+    assert_int_equal(idem_channel_new(&world.channel, target, &quick, &err),
+                     IDEM_OK);
+    places_await_ready(&world, 1);
+    idem_call_release(places_block(&world, &told, NULL));
+    places_await_inside(&world, 0, 1);
+    write_file(path, world.place[1].address);
+    do
+        assert_int_equal(places_echo(&world, NULL, &outcome), IDEM_OK);
+    while (atomic_load(&world.place[1].ran) == 0);
+    places_open_gate(&world);
+    places_await_inside(&world, 0, 0);
+    idem_channel_close(listed);
+    site_stop(&world.place[0]);
+    site_stop(&world.place[1]);
+    places_world_close(&world);
+    tempdir_close(&dir);
+    assert_int_equal(told.status, IDEM_OK);
+}
+
+static void
+a_channel_can_be_read_by_people(void **state)
+{
+    struct places_world world;
+    char *text = NULL;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+
+    (void)state;
+    assert_non_null(out);
+    places_world_open(&world, 2, &slow);
+    site_stop(&world.place[1]);
+    places_await_ready(&world, 1);
+    idem_channel_describe(world.channel, out);
+    assert_int_equal(fclose(out), 0);
+    assert_non_null(strstr(text, "list://tcp://"));
+    assert_non_null(strstr(text, " READY, round_robin\n"));
+    assert_non_null(strstr(text, " READY, 0 in flight\n"));
+    free(text);
+    places_world_close(&world);
 }
 
 static void
@@ -185,6 +314,11 @@ main(void)
         cmocka_unit_test(failure_holds_until_a_server_is_there),
         cmocka_unit_test(calls_fail_at_once_when_all_servers_are_away),
         cmocka_unit_test(a_server_that_drains_gets_no_new_calls_and_loses_none),
+        cmocka_unit_test(calls_over_the_limit_in_flight_fail_at_once_or_wait),
+        cmocka_unit_test(
+            a_call_that_waits_gets_the_place_of_one_that_is_cancelled),
+        cmocka_unit_test(a_server_that_the_file_names_no_more_ends_its_calls),
+        cmocka_unit_test(a_channel_can_be_read_by_people),
         cmocka_unit_test(a_wrong_target_is_named_with_its_rule),
         cmocka_unit_test(a_wrong_balancer_is_named),
         cmocka_unit_test(a_list_that_repeats_an_address_has_it_once),

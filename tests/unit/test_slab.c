@@ -9,7 +9,8 @@
 
 enum { BLOCKS = 1000, ROUNDS = 50, THREADS = 4 };
 
-static const size_t sizes[] = {100, 4096, 4097, SLAB_SIZE_MAX};
+static const size_t sizes[] = {100, SLAB_SIZE_MIN + 1, 4096, 4097,
+                               SLAB_SIZE_MAX};
 
 enum { SIZES = sizeof(sizes) / sizeof(sizes[0]) };
 

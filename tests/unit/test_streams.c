@@ -58,11 +58,12 @@ those_above_an_id_are_taken_and_the_rest_stays(void **state)
     struct streams streams = {0};
     char things[100];
     unsigned taken = 0;
+    uint32_t at = 0;
 
     (void)state;
     for (uint32_t i = 0; i < 100; i++)
         assert_true(streams_add(&streams, i + 1, &things[i]));
-    while (streams_take_above(&streams, 40))
+    while (streams_take_above(&streams, 40, &at))
         taken++;
     assert_int_equal(taken, 60);
     for (uint32_t i = 0; i < 100; i++)

@@ -19,8 +19,16 @@ struct idem_channel_options {
     enum idem_balancer balancer; /* 0: pick_first */
     int64_t connect_backoff_ms;  /* first pause; 0: 100; doubles, +-20 % */
     int64_t connect_backoff_max_ms; /* 0: 10,000 */
-    size_t max_message;             /* bytes each way; 0: 4 MiB */
-    size_t max_buffered; /* bytes of requests that wait or fly; 0: 64 MiB */
+    int64_t resolve_ms;   /* dns: looked up again after so long; 0: 30,000 */
+    int64_t keepalive_ms; /* while calls fly, a PING after so long; 0: 30,000 */
+    int64_t
+        keepalive_timeout_ms; /* silence that ends a connection; 0: 20,000 */
+    struct idem_outlier_options outlier;
+    unsigned max_in_flight; /* calls on all addresses together: over it a call
+                             * fails, or waits (wait_for_ready); 0: no limit */
+    size_t max_message;     /* bytes each way; 0: 4 MiB */
+    size_t max_buffered;    /* bytes of requests that wait or fly; 0: 64 MiB */
+    bool own_loop; /* callbacks run in idem_channel_process, and nowhere else */
     const struct idem_clock *clock; /* NULL: the system's. Must outlive it */
 };
 
@@ -74,27 +82,21 @@ IDEM_API enum idem_status idem_channel_add(struct idem_channel *channel,
                                            struct idem_error *err)
     IDEM_MUST_CHECK;
 
-/* How it stands at this moment. */
-IDEM_API enum idem_channel_state
-idem_channel_state(struct idem_channel *channel);
-
-/**
- * Wait until it is READY. Not from inside a callback.
- *
- * @retval IDEM_DEADLINE_EXCEEDED  not within timeout_ms; the message says what
- *                                 the last attempt to connect failed with
- */
-IDEM_API enum idem_status idem_channel_wait_ready(struct idem_channel *channel,
-                                                  int64_t timeout_ms,
-                                                  struct idem_error *err)
-    IDEM_MUST_CHECK;
-
 /* How far the server's wall clock is ahead of this channel's, by its last
  * answer and but for the way that it took; 0 before the first. Any thread. */
 IDEM_API int64_t idem_channel_skew_ms(const struct idem_channel *channel);
 
 /* The chain, outermost first: "deadline > key > retry". Static per channel. */
 IDEM_API const char *idem_channel_chain(struct idem_channel *channel);
+
+/* For an event loop of the caller's (own_loop): readable while callbacks wait.
+ * It is the channel's; -1 without own_loop. */
+IDEM_API int idem_channel_fd(const struct idem_channel *channel);
+
+/* Run the callbacks that wait, on this thread; how many. They may start calls
+ * and may not block or close the channel. One thread at a time. Closing runs
+ * those that are left. */
+IDEM_API unsigned idem_channel_process(struct idem_channel *channel);
 
 /* Generated stubs call these. ---------------------------------------------- */
 

@@ -1,7 +1,11 @@
 #ifndef IDEM_PLACEMENT_H
 #define IDEM_PLACEMENT_H
 
-#include <idem/base.h>
+#include <idem/status.h>
+
+#include <stdio.h>
+
+struct idem_channel;
 
 /* Where the calls of a channel go. Its target names addresses; each has one
  * connection at a time, and a balancer picks one of them for each attempt. */
@@ -40,6 +44,22 @@ enum idem_balancer {
 #undef IDEM_BALANCER_ENUM
 };
 
+/* When an address is set aside for a while, because its server turns calls
+ * away, loses them or does not answer in time, again and again; what handlers
+ * answer does not count. Of a channel with several addresses; the numbers are
+ * gRFC A50's. All zero is all defaults. */
+struct idem_outlier_options {
+    bool off;
+    unsigned in_a_row;        /* failures that are enough; 0: 5 */
+    unsigned failure_percent; /* over which an interval's calls are; 0: 85 */
+    unsigned min_calls;       /* of such an interval; 0: 50 */
+    unsigned min_addresses;   /* for failure_percent; 0: 5 */
+    unsigned max_ejected_percent; /* 0: 10; one may always be, the last never */
+    int64_t interval_ms;          /* 0: 10,000 */
+    int64_t ejection_ms;          /* times how often it was; 0: 30,000 */
+    int64_t max_ejection_ms;      /* 0: 300,000 */
+};
+
 IDEM_BEGIN_DECLS
 
 /* "TRANSIENT_FAILURE"; "UNKNOWN" for a number that is no state. */
@@ -51,6 +71,24 @@ IDEM_API const char *idem_balancer_name(enum idem_balancer balancer);
 /* The balancer of a name; false when there is none. */
 IDEM_API bool idem_balancer_parse(const char *name,
                                   enum idem_balancer *balancer);
+
+/* How the channel stands at this moment. */
+IDEM_API enum idem_channel_state
+idem_channel_state(struct idem_channel *channel);
+
+/**
+ * Wait until it is READY. Not from inside a callback.
+ *
+ * @retval IDEM_DEADLINE_EXCEEDED  not within timeout_ms; the message says what
+ *                                 the last attempt to connect failed with
+ */
+IDEM_API enum idem_status idem_channel_wait_ready(struct idem_channel *channel,
+                                                  int64_t timeout_ms,
+                                                  struct idem_error *err)
+    IDEM_MUST_CHECK;
+
+/* The target, each address and how it stands, the last trouble: for people. */
+IDEM_API void idem_channel_describe(struct idem_channel *channel, FILE *out);
 
 IDEM_END_DECLS
 

@@ -33,6 +33,10 @@
  * for one (wait_for_ready). */
 #define IDEM_NOT_CONNECTED "NOT_CONNECTED"
 
+/* RESOURCE_EXHAUSTED, never sent: max_in_flight calls of the channel are under
+ * way, and the call does not wait. */
+#define IDEM_TOO_MANY_IN_FLIGHT "TOO_MANY_IN_FLIGHT"
+
 /* UNAVAILABLE: the authority cannot be asked; before the handler. */
 #define IDEM_STORE_AWAY "STORE_AWAY"
 
