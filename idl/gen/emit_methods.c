@@ -123,7 +123,9 @@ emit_policy(struct text *out, const struct policy *policy)
              policy->mode, policy->dispatch,
              policy->read_only ? "true" : "false",
              policy->idempotent ? "true" : "false",
-             policy->key_fields ? "FIELDS" : "MINTED",
+             policy->key_session  ? "SESSION"
+             : policy->key_fields ? "FIELDS"
+                                  : "MINTED",
              policy->key_required ? "true" : "false");
     text_add(out,
              "        .window_ms = %" PRId64 ",\n"

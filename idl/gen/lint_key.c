@@ -3,6 +3,7 @@
 #include <string.h>
 
 #define OPTION_KEY 2
+#define KEY_SOURCE 1
 #define KEY_FIELDS 2
 #define KEY_PRESENCE 3
 
@@ -82,6 +83,24 @@ check_fields(struct complaints *complaints, const struct model *model,
     }
 }
 
+/* A session's number is the channel's to give, in one key space. */
+static void
+check_session(struct complaints *complaints, const struct method *method)
+{
+    const method_policy *options = method->policy.options;
+    const key_policy *key = method->policy.key;
+
+    if (key->n_fields)
+        say(complaints, method, KEY_FIELDS, "key source SESSION has fields");
+    if (key->presence == IDEM__V1__KEY__PRESENCE__OPTIONAL)
+        say(complaints, method, KEY_PRESENCE,
+            "presence OPTIONAL with key source SESSION: the channel numbers "
+            "every call");
+    if (*options->alias || *options->key_group)
+        say(complaints, method, KEY_SOURCE,
+            "key source SESSION has one key space: no alias, no key_group");
+}
+
 void
 lint_key(struct complaints *complaints, const struct model *model,
          const struct method *method)
@@ -95,6 +114,10 @@ lint_key(struct complaints *complaints, const struct model *model,
     if (key->source == IDEM__V1__KEY__SOURCE__MINTED && key->n_fields)
         say(complaints, method, KEY_FIELDS,
             "key source MINTED has fields: make it FIELDS, or drop them");
+    if (method->policy.key_session) {
+        check_session(complaints, method);
+        return;
+    }
     if (key->presence == IDEM__V1__KEY__PRESENCE__OPTIONAL && key->n_fields)
         say(complaints, method, KEY_PRESENCE,
             "presence OPTIONAL with key fields: a key made of fields is never "

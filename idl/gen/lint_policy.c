@@ -293,7 +293,7 @@ check_scopes(struct complaints *complaints, const struct service *services,
 
             if (other == method)
                 return;
-            if (*check.options->key_group ||
+            if (*check.options->key_group || check.policy->key_session ||
                 strcmp(other->scope, method->scope))
                 continue;
             say(&check, ALIAS,

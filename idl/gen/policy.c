@@ -85,6 +85,7 @@ fill_key(struct policy *policy)
     if (!key)
         return;
     policy->key_fields = key->n_fields > 0;
+    policy->key_session = key->source == IDEM__V1__KEY__SOURCE__SESSION;
     if (key->presence == IDEM__V1__KEY__PRESENCE__OPTIONAL)
         policy->key_required = false;
 }

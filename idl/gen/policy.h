@@ -31,6 +31,7 @@ struct policy {
     const char *mode; /* "NONE" when none is stated */
     bool records;     /* a mode other than NONE */
     bool key_fields;
+    bool key_session;
     bool key_required;
     int64_t window_ms; /* 0 when nothing is recorded, as the next five */
     int64_t lease_ms;

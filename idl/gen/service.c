@@ -37,6 +37,8 @@ scope_of(struct pool *pool, const struct method *method)
 {
     const method_policy *options = method->policy.options;
 
+    if (method->policy.key_session)
+        return SERVICE_SESSION_SCOPE;
     if (*options->key_group)
         return pool_printf(pool, "group:%s", options->key_group);
     return *options->alias ? options->alias : method->full;

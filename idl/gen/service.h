@@ -5,6 +5,10 @@
 
 /* A service and its methods with the names that they get in C. */
 
+/* Of all methods whose key source is SESSION; no alias can have a space. The
+ * same as IDEM_SESSION_SCOPE of <idem/key.h>. */
+#define SERVICE_SESSION_SCOPE "all sessions"
+
 struct service {
     const struct file *file;
     const service_proto *proto;

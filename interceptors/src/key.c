@@ -8,7 +8,8 @@
 
 /* A minted key's parts: "idk_" 32 hex "_" window "_" 8 hex. */
 #define PREFIX "idk_"
-#define PREFIX_SIZE (sizeof(PREFIX) - 1)
+#define SESSION_PREFIX "ids_"
+#define PREFIX_SIZE (sizeof(PREFIX) - 1) /* both */
 #define UUID_SIZE 16
 #define CRC_DIGITS 8
 #define WINDOW_DEFAULT_S 86400  /* options.proto, window_s */
@@ -44,21 +45,23 @@ read_hex(struct idem_bytes text, uint8_t *bytes)
     return true;
 }
 
-/* Decimal, from 1 to WINDOW_MAX_S, without a leading zero. Gives the digits
- * that were read, 0 when that is none. */
+/* Decimal, from 1 to max, without a leading zero. Gives the digits that were
+ * read, 0 when that is none. */
 static size_t
-read_window(struct idem_bytes text, int64_t *seconds)
+read_number(struct idem_bytes text, int64_t max, int64_t *number)
 {
     size_t digits = 0;
 
-    *seconds = 0;
+    *number = 0;
     for (; digits < text.size; digits++) {
         uint8_t c = text.data[digits];
 
         if (c < '0' || c > '9')
             break;
-        *seconds = *seconds * 10 + (c - '0');
-        if (*seconds == 0 || *seconds > WINDOW_MAX_S)
+        if (*number > (max - (c - '0')) / 10)
+            return 0;
+        *number = *number * 10 + (c - '0');
+        if (*number == 0)
             return 0;
     }
     return digits;
@@ -89,17 +92,25 @@ uuid_read(const uint8_t uuid[UUID_SIZE], int64_t *wall_ms)
     return (uuid[6] & 0xF0) == 0x70 && (uuid[8] & 0xC0) == 0x80;
 }
 
+/* Behind what the text has already. */
+static void
+write_checksum(char *text)
+{
+    size_t size = strlen(text);
+
+    snprintf(text + size, CRC_DIGITS + 1, "%08" PRIx32,
+             idem_crc32c((struct idem_bytes){(const uint8_t *)text, size}));
+}
+
 static void
 write_minted(char *text, const uint8_t uuid[UUID_SIZE], int64_t window_s)
 {
     char digits[2 * UUID_SIZE + 1];
-    size_t size;
 
     write_hex(digits, uuid, UUID_SIZE);
-    size = (size_t)snprintf(text, IDEM_KEY_MAX + 1, PREFIX "%s_%" PRId64 "_",
-                            digits, window_s);
-    snprintf(text + size, CRC_DIGITS + 1, "%08" PRIx32,
-             idem_crc32c((struct idem_bytes){(const uint8_t *)text, size}));
+    snprintf(text, IDEM_KEY_MAX + 1, PREFIX "%s_%" PRId64 "_", digits,
+             window_s);
+    write_checksum(text);
 }
 
 static struct idem_bytes
@@ -108,28 +119,39 @@ from(struct idem_bytes text, size_t start)
     return (struct idem_bytes){text.data + start, text.size - start};
 }
 
-/* Of a text that begins with PREFIX. */
+/* A number and "_" at *at, which moves behind both. */
 static bool
-read_minted(struct idem_key *key, struct idem_bytes text)
+take_number(struct idem_bytes text, size_t *at, int64_t max, int64_t *number)
+{
+    size_t digits = read_number(from(text, *at), max, number);
+
+    *at += digits + 1;
+    return digits > 0 && *at <= text.size && text.data[*at - 1] == '_';
+}
+
+/* Of a text that begins with one of the prefixes. */
+static bool
+read_minted(struct idem_key *key, struct idem_bytes text, bool session)
 {
     uint8_t uuid[UUID_SIZE], crc[CRC_DIGITS / 2];
-    size_t window_at = PREFIX_SIZE + 2 * UUID_SIZE + 1, crc_at, digits;
+    size_t at = PREFIX_SIZE + 2 * UUID_SIZE + 1;
     int64_t window_s;
 
-    if (text.size < window_at || text.data[window_at - 1] != '_')
+    if (text.size < at || text.data[at - 1] != '_')
         return false;
     if (!read_hex((struct idem_bytes){text.data + PREFIX_SIZE, 2 * UUID_SIZE},
                   uuid) ||
-        !uuid_read(uuid, &key->minted_ms))
-        return false;
-
-    digits = read_window(from(text, window_at), &window_s);
-    crc_at = window_at + digits + 1;
-    if (digits == 0 || text.size != crc_at + CRC_DIGITS ||
-        text.data[crc_at - 1] != '_' || !read_hex(from(text, crc_at), crc))
+        !uuid_read(uuid, &key->minted_ms) ||
+        !take_number(text, &at, WINDOW_MAX_S, &window_s))
         return false;
     key->window_ms = window_s * 1000;
-    return read_u32(crc) == idem_crc32c((struct idem_bytes){text.data, crc_at});
+    if (session) {
+        key->session_size = at - 1;
+        if (!take_number(text, &at, INT64_MAX, &key->sequence))
+            return false;
+    }
+    return text.size == at + CRC_DIGITS && read_hex(from(text, at), crc) &&
+           read_u32(crc) == idem_crc32c((struct idem_bytes){text.data, at});
 }
 
 static enum idem_status
@@ -144,18 +166,32 @@ check_charset(struct idem_bytes text, struct idem_error *err)
     return IDEM_OK;
 }
 
+static int64_t
+window_s_of(int64_t window_ms)
+{
+    int64_t window_s = window_ms / 1000 + (window_ms % 1000 > 0);
+
+    if (window_s <= 0)
+        return WINDOW_DEFAULT_S;
+    return window_s < WINDOW_MAX_S ? window_s : WINDOW_MAX_S;
+}
+
+static void
+make_uuid(uint8_t uuid[UUID_SIZE], const struct idem_clock *clock,
+          int64_t skew_ms)
+{
+    clock->random(clock, uuid, UUID_SIZE);
+    uuid_stamp(uuid, (clock->wall_ms(clock) + skew_ms) & (WALL_MAX_MS - 1));
+}
+
 void
 idem_key_mint_skewed(char *text, const struct idem_clock *clock,
                      int64_t skew_ms, int64_t window_ms)
 {
     uint8_t uuid[UUID_SIZE];
-    int64_t window_s = window_ms / 1000 + (window_ms % 1000 > 0);
 
-    if (window_s <= 0)
-        window_s = WINDOW_DEFAULT_S;
-    clock->random(clock, uuid, sizeof(uuid));
-    uuid_stamp(uuid, (clock->wall_ms(clock) + skew_ms) & (WALL_MAX_MS - 1));
-    write_minted(text, uuid, window_s < WINDOW_MAX_S ? window_s : WINDOW_MAX_S);
+    make_uuid(uuid, clock, skew_ms);
+    write_minted(text, uuid, window_s_of(window_ms));
 }
 
 void
@@ -164,11 +200,39 @@ idem_key_mint(char *text, const struct idem_clock *clock, int64_t window_ms)
     idem_key_mint_skewed(text, clock, 0, window_ms);
 }
 
+void
+idem_session_mint(char *text, const struct idem_clock *clock, int64_t skew_ms,
+                  int64_t window_ms)
+{
+    uint8_t uuid[UUID_SIZE];
+    char digits[2 * UUID_SIZE + 1];
+
+    make_uuid(uuid, clock, skew_ms);
+    write_hex(digits, uuid, UUID_SIZE);
+    snprintf(text, IDEM_SESSION_MAX, SESSION_PREFIX "%s_%" PRId64, digits,
+             window_s_of(window_ms));
+}
+
+void
+idem_key_of_session(char *text, const char *session, int64_t sequence)
+{
+    snprintf(text, IDEM_KEY_MAX + 1, "%s_%" PRId64 "_", session, sequence);
+    write_checksum(text);
+}
+
+static bool
+begins_with(struct idem_bytes text, const char *prefix)
+{
+    return text.size >= PREFIX_SIZE &&
+           memcmp(text.data, prefix, PREFIX_SIZE) == 0;
+}
+
 enum idem_status
 idem_key_parse(struct idem_key *key, struct idem_bytes text,
                struct idem_error *err)
 {
     struct idem_key read = {.text = text};
+    bool session = begins_with(text, SESSION_PREFIX);
     enum idem_status status;
 
     if (text.size == 0)
@@ -182,12 +246,12 @@ idem_key_parse(struct idem_key *key, struct idem_bytes text,
     if (status != IDEM_OK)
         return status;
 
-    read.minted =
-        text.size >= PREFIX_SIZE && memcmp(text.data, PREFIX, PREFIX_SIZE) == 0;
-    if (read.minted && !read_minted(&read, text))
+    read.minted = session || begins_with(text, PREFIX);
+    if (read.minted && !read_minted(&read, text, session))
         return idem_fail_reason(err, IDEM_INVALID_ARGUMENT, IDEM_KEY_FORMAT,
-                                "the key begins like a minted one (" PREFIX
-                                ") and is none");
+                                "the key begins like a minted one (%s) and is "
+                                "none",
+                                session ? SESSION_PREFIX : PREFIX);
     *key = read;
     return IDEM_OK;
 }

@@ -1,3 +1,5 @@
+#include "numbering.h"
+
 #include <idem/call.h>
 #include <idem/key.h>
 #include <idem/message.h>
@@ -16,12 +18,14 @@
 struct key {
     struct idem_interceptor base;
     atomic_int_fast64_t skew_ms; /* what the clock is to be corrected by */
+    struct numbering numbering;
 };
 
 /* Kept with a call whose key was minted here. */
 struct minting {
     int64_t skew_ms;               /* it was minted with */
     bool again;                    /* this is the second key */
+    struct numbered numbered;      /* in the channel's session, if it is */
     struct idem_metadata metadata; /* as it came from above */
 };
 
@@ -60,8 +64,13 @@ mint(struct key *key, struct idem_call *call, struct minting *minting,
 
     minting->skew_ms =
         atomic_load_explicit(&key->skew_ms, memory_order_relaxed);
-    idem_key_mint_skewed(text, call->clock, minting->skew_ms,
-                         call->method->window_ms);
+    if (call->method->key_source == IDEM_KEY_SESSION)
+        numbering_take(&key->numbering, call->clock, minting->skew_ms,
+                       call->method->window_ms, &minting->numbered, text);
+    else
+        idem_key_mint_skewed(text, call->clock, minting->skew_ms,
+                             call->method->window_ms);
+    call->ack_below = minting->numbered.ack_below;
     return put(call, text, err);
 }
 
@@ -134,7 +143,18 @@ correct_clock(struct key *key, const struct idem_call *call,
     if (llabs(skew_ms - minting->skew_ms) < SKEW_MIN_MS)
         return false;
     atomic_store_explicit(&key->skew_ms, skew_ms, memory_order_relaxed);
+    numbering_renew(&key->numbering);
     return true;
+}
+
+/* A call without a final answer may be repeated by its key: its number stays,
+ * and none above it is acknowledged. */
+static void
+note_answer(struct key *key, const struct idem_call *call,
+            const struct minting *minting)
+{
+    if (minting && minting->numbered.sequence > 0 && call->outcome.final)
+        numbering_finish(&key->numbering, &minting->numbered);
 }
 
 /* semantics.md 3.10: once. */
@@ -146,8 +166,10 @@ key_reply(struct idem_interceptor *self, struct idem_call *call)
 
     if (!minting || minting->again || !was_refused_for_its_time(call) ||
         idem_call_interrupted(call) || !correct_clock(key, call, minting) ||
-        mint(key, call, minting, NULL) != IDEM_OK)
+        mint(key, call, minting, NULL) != IDEM_OK) {
+        note_answer(key, call, minting);
         return IDEM_NEXT;
+    }
     minting->again = true;
     call->metadata = minting->metadata;
     if (call->metadata.last)
@@ -159,6 +181,7 @@ key_reply(struct idem_interceptor *self, struct idem_call *call)
 static void
 key_free(struct idem_interceptor *self)
 {
+    numbering_fini(&((struct key *)self)->numbering);
     free(self);
 }
 
@@ -178,5 +201,6 @@ idem_key_interceptor_new(void)
     if (!key)
         return NULL;
     key->base.ops = &key_ops;
+    numbering_init(&key->numbering);
     return &key->base;
 }

@@ -137,7 +137,10 @@ passage_judge(struct passage *passage)
 {
     struct idem_ticket *ticket = &passage->ticket;
 
-    if (ticket->verdict == IDEM_VERDICT_MINE) {
+    if (ticket->verdict == IDEM_VERDICT_MINE && ticket->id.key.sequence > 0 &&
+        !passage->numbered) {
+        passage_check_number(passage);
+    } else if (ticket->verdict == IDEM_VERDICT_MINE) {
         passage->effect =
             passage->up ? IDEM_EFFECT_ROLLED_BACK : IDEM_EFFECT_REFUSED;
         if (ticket->probe)
@@ -175,6 +178,7 @@ passage_ask_store(struct passage *passage)
     const struct idem_clock *clock = passage->once->clock;
 
     (void)IDEM_FAULT("once.claim.before");
+    passage->numbered = false;
     ticket->done = asked;
     ticket->deadline_ns = passage->call->deadline_ns;
     passage->asked_ns = clock->monotonic_ns(clock);

@@ -34,8 +34,9 @@ struct passage {
     bool up;          /* a handler was let through: this is the reply side */
     bool rebuilding;  /* its author makes the reply again that dropped lacks */
     struct idem_answer dropped;
-    bool looking; /* ask what became of the key, do not claim it */
-    bool looked;  /* Redis was asked */
+    bool numbered; /* its session's number was looked at since the claim */
+    bool looking;  /* ask what became of the key, do not claim it */
+    bool looked;   /* Redis was asked */
     char epoch[IDEM_EPOCH_MAX]; /* the authority's, before it was asked */
     /* What this call may say of its effect if it were refused now: REFUSED at
      * first, ROLLED_BACK after an execution that did not commit, IN_DOUBT while
@@ -76,6 +77,10 @@ void passage_judge(struct passage *passage);
 
 /* End with a recorded answer. */
 void passage_replay(struct passage *passage, const struct idem_answer *answer);
+
+/* Of a session's key that is granted: may its number run? Then it is judged
+ * again. And take the client's word for the numbers before it. */
+void passage_check_number(struct passage *passage);
 
 /* Whether the method's own rebuild stands for a reply that is not in the
  * record.

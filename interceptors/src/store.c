@@ -34,9 +34,9 @@ wake(struct idem_ticket *ticket)
     pthread_mutex_unlock(&waiting->lock);
 }
 
-void
-idem_store_ask(struct idem_store *store, idem_store_operation_fn *operation,
-               struct idem_ticket *ticket)
+static void
+ask(struct idem_store *store, idem_store_operation_fn *operation,
+    struct idem_ticket *ticket)
 {
     struct waiting waiting = {.ticket = *ticket};
 
@@ -51,6 +51,23 @@ idem_store_ask(struct idem_store *store, idem_store_operation_fn *operation,
     pthread_cond_destroy(&waiting.wake);
     pthread_mutex_destroy(&waiting.lock);
     *ticket = waiting.ticket;
+}
+
+/* "Not seen" and "never ran" would be a lie of a record that has gone. */
+void
+idem_store_ask(struct idem_store *store, idem_store_operation_fn *operation,
+               struct idem_ticket *ticket)
+{
+    enum idem_verdict said;
+
+    ask(store, operation, ticket);
+    said = ticket->verdict;
+    if (ticket->id.key.sequence == 0 ||
+        (said != IDEM_VERDICT_ABSENT && said != IDEM_VERDICT_ABANDONED))
+        return;
+    ask(store, store->ops->watermark, ticket);
+    if (ticket->verdict == IDEM_VERDICT_MINE)
+        ticket->verdict = said;
 }
 
 void

@@ -88,24 +88,29 @@ pg_store_of(struct idem_store *store)
     return (struct pg_store *)store;
 }
 
-/* The end of a transaction is for the session that has it. */
+/* For the session that has the ticket's transaction. */
 static void
-post_end(struct idem_store *store, struct idem_ticket *ticket,
-         enum operation operation)
+post_inside(struct pg_store *postgres, struct idem_ticket *ticket,
+            enum operation operation)
 {
-    struct pg_store *postgres = pg_store_of(store);
     struct pg_session *session = (struct pg_session *)ticket->tx;
 
-    if (ticket->mode != IDEM_MODE_TRANSACTION) {
-        pg_store_post(postgres, ticket, operation);
-        return;
-    }
     IDEM_ASSERT(session && session->postgres == postgres);
     ticket->op = (unsigned char)operation;
     pthread_mutex_lock(&postgres->lock);
     session->pending = ticket;
     pthread_cond_signal(&session->wake);
     pthread_mutex_unlock(&postgres->lock);
+}
+
+static void
+post_end(struct idem_store *store, struct idem_ticket *ticket,
+         enum operation operation)
+{
+    if (ticket->mode == IDEM_MODE_TRANSACTION)
+        post_inside(pg_store_of(store), ticket, operation);
+    else
+        pg_store_post(pg_store_of(store), ticket, operation);
 }
 
 static void
@@ -160,6 +165,22 @@ static void
 store_settle(struct idem_store *store, struct idem_ticket *ticket)
 {
     pg_store_post(pg_store_of(store), ticket, OPERATION_SETTLE);
+}
+
+/* One that has a transaction does not wait for another connection. */
+static void
+store_watermark(struct idem_store *store, struct idem_ticket *ticket)
+{
+    if (ticket->tx)
+        post_inside(pg_store_of(store), ticket, OPERATION_WATERMARK);
+    else
+        pg_store_post(pg_store_of(store), ticket, OPERATION_WATERMARK);
+}
+
+static void
+store_acknowledge(struct idem_store *store, struct idem_ticket *ticket)
+{
+    pg_store_post(pg_store_of(store), ticket, OPERATION_ACKNOWLEDGE);
 }
 
 static void
@@ -288,6 +309,8 @@ const struct idem_store_ops pg_store_ops = {
     .look = store_look,
     .abandon = store_abandon,
     .settle = store_settle,
+    .watermark = store_watermark,
+    .acknowledge = store_acknowledge,
     .epoch = store_epoch,
     .begin_read = store_begin_read,
     .end_read = store_end_read,

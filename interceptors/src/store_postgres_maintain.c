@@ -231,6 +231,10 @@ drop_over(struct pg_link *link, struct idem_error *err)
 }
 
 static const char *const reaps[] = {
+    /* Sessions none of whose keys is taken any more. */
+    "DELETE FROM idem_session WHERE session IN (SELECT session FROM "
+    "idem_session WHERE gone_at < clock_timestamp() LIMIT $1 FOR UPDATE SKIP "
+    "LOCKED)",
     /* What is past even its tombstone. */
     "DELETE FROM idem_record_opaque WHERE key IN (SELECT key FROM "
     "idem_record_opaque WHERE reap_at < clock_timestamp() AND "
@@ -251,7 +255,7 @@ reap(struct pg_link *link, struct idem_error *err)
     const int64_t batch = REAP_BATCH;
     enum idem_status status = IDEM_OK;
 
-    for (unsigned i = 0; i < 2; i++) {
+    for (size_t i = 0; i < sizeof(reaps) / sizeof(reaps[0]); i++) {
         int64_t reaped = batch;
 
         for (int n = 0; n < REAP_BATCHES && status == IDEM_OK; n++) {

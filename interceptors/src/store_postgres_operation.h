@@ -11,6 +11,7 @@ typedef enum pg_end pg_operation_fn(struct pg_session *session,
                                     struct idem_ticket *ticket, bool again);
 
 pg_operation_fn pg_look, pg_abandon, pg_settle;
+pg_operation_fn pg_watermark, pg_acknowledge;
 
 /* MINE leaves the session pinned, with the transaction open. */
 pg_operation_fn pg_transaction_claim, pg_read_begin;

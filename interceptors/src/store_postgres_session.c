@@ -12,8 +12,12 @@
 #define LONGEST_BACKOFF_NS INT64_C(1000000000)
 
 static pg_operation_fn *const operations[OPERATIONS] = {
-    [OPERATION_CLAIM] = pg_transaction_claim, [OPERATION_LOOK] = pg_look,
-    [OPERATION_ABANDON] = pg_abandon,         [OPERATION_SETTLE] = pg_settle,
+    [OPERATION_CLAIM] = pg_transaction_claim,
+    [OPERATION_LOOK] = pg_look,
+    [OPERATION_ABANDON] = pg_abandon,
+    [OPERATION_SETTLE] = pg_settle,
+    [OPERATION_WATERMARK] = pg_watermark,
+    [OPERATION_ACKNOWLEDGE] = pg_acknowledge,
     [OPERATION_READ] = pg_read_begin,
 };
 
@@ -112,10 +116,9 @@ clean(struct pg_session *session)
         pg_session_close(session);
 }
 
-/* While the handler has the transaction: sleep until it is to be ended, or the
- * store is freed under it, which rolls it back. */
-static void
-stay(struct pg_session *session)
+/* NULL: the store is freed, or a read is over. */
+static struct idem_ticket *
+wait_for_word(struct pg_session *session)
 {
     struct pg_store *postgres = session->postgres;
     struct idem_ticket *ticket;
@@ -128,6 +131,32 @@ stay(struct pg_session *session)
     session->pending = NULL;
     session->read_over = false;
     pthread_mutex_unlock(&postgres->lock);
+    return ticket;
+}
+
+/* Beside the transaction, before its handler has it. */
+static void
+serve_inside(struct pg_session *session, struct idem_ticket *ticket)
+{
+    session->until_ns =
+        pg_store_until(session->postgres, ticket->deadline_ns, GRACE_NS);
+    if (!pg_link_is_up(&session->link) ||
+        pg_watermark(session, ticket, false) != PG_OK)
+        tell_lost(session, ticket, PG_LOST);
+    ticket->done(ticket);
+}
+
+/* While the handler has the transaction: sleep until it is to be ended, or the
+ * store is freed under it, which rolls it back. */
+static void
+stay(struct pg_session *session)
+{
+    struct idem_ticket *ticket = wait_for_word(session);
+
+    while (ticket && ticket->op == OPERATION_WATERMARK) {
+        serve_inside(session, ticket);
+        ticket = wait_for_word(session);
+    }
     session->pinned = false;
     if (!ticket) {
         pg_read_end(session);

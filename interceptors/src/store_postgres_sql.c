@@ -1,6 +1,7 @@
 #include "store_postgres_sql.h"
 
 #include "store_postgres_error.h"
+#include "watermark.h"
 
 #include <idem/digest.h>
 
@@ -53,6 +54,10 @@
     ", 1 / (executions + 1)"
 #define OWNED "r.state IN ('RUNNING', 'DOUBT')"
 
+#define TEXT_OF(number) #number
+#define STEP_OF(number) TEXT_OF(number)
+#define STEP STEP_OF(WATERMARK_STEP)
+
 static const char *const templates[SQL_STATEMENTS] = {
     [SQL_LOCK] = "SELECT pg_try_advisory_xact_lock($1), "
                  "set_config('statement_timeout', $2::bigint::text, true), "
@@ -64,6 +69,17 @@ static const char *const templates[SQL_STATEMENTS] = {
         "WITH noted AS (UPDATE @day SET max_window_ms = $2::bigint "
         "WHERE day = $1::bigint AND max_window_ms < $2::bigint RETURNING day) "
         "SELECT day FROM @day WHERE day = $1::bigint AND open",
+    [SQL_WATERMARK] = "SELECT acked FROM @session WHERE session = $1::bytea",
+    [SQL_ACKNOWLEDGE] =
+        "INSERT INTO @session AS s (session, acked, gone_at) VALUES ("
+        "$1::bytea, least($2::bigint, 1 + " STEP "), "
+        "to_timestamp($3::bigint / 1000.0)) ON CONFLICT (session) DO UPDATE "
+        "SET acked = least($2::bigint, s.acked + " STEP ") "
+        "WHERE s.acked < $2::bigint RETURNING acked",
+    [SQL_FORGET] =
+        "DELETE FROM @record WHERE state = 'DONE' AND key IN (SELECT "
+        "encode(substr($1::bytea, (i * 16 + 1)::int, 16), 'hex')::uuid "
+        "FROM generate_series(0, $2::bigint - 1) AS i)",
     [SQL_LOOK] = "SELECT " LOOK_COLUMNS
                  " FROM (SELECT $2::bytea AS tenant, $3::text AS scope, "
                  "$4::text AS key_text, $5::bigint AS ends, $6::bigint AS day) "
@@ -180,6 +196,7 @@ static const struct {
 } marks[] = {
     {"@record", "%s.idem_record", "%s.idem_record_opaque"},
     {"@day", "%s.idem_day", "%s.idem_day"},
+    {"@session", "%s.idem_session", "%s.idem_session"},
     {"@settlement", "%s.idem_settlement", "%s.idem_settlement"},
     {"@columns", "", ", reap_at, gone_at"},
     {"@values", "",

@@ -12,6 +12,9 @@ enum statement {
     SQL_LOCK,        /* $1 lock, $2 statement, $3 idle in transaction, ms */
     SQL_LOCK_SHARED, /* $1 lock */
     SQL_NOTE_WINDOW, /* $1 day, $2 window ms: the day's, 0 rows: no day */
+    SQL_WATERMARK,   /* $1 session: acked */
+    SQL_ACKNOWLEDGE, /* $1 session, $2 below, $3 gone at, ms: acked, if moved */
+    SQL_FORGET,      /* $1 keys, $2 how many: the records that are DONE */
     SQL_OPAQUE,      /* those below have a twin for opaque keys */
     SQL_LOOK = SQL_OPAQUE, /* record.c reads it */
     SQL_TAKE,              /* RELEASED or lapsed, begun as it was read, or to be

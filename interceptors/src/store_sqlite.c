@@ -54,7 +54,7 @@ mark(struct idem_store *store, struct idem_ticket *ticket)
 static void
 look(struct idem_store *store, struct idem_ticket *ticket)
 {
-    sqlite_looker_submit(store_of(store), ticket);
+    sqlite_looker_submit(store_of(store), ticket, SQLITE_OP_LOOK);
 }
 
 static void
@@ -67,6 +67,18 @@ static void
 settle(struct idem_store *store, struct idem_ticket *ticket)
 {
     sqlite_writer_submit(store_of(store), ticket, SQLITE_OP_SETTLE);
+}
+
+static void
+watermark(struct idem_store *store, struct idem_ticket *ticket)
+{
+    sqlite_looker_submit(store_of(store), ticket, SQLITE_OP_WATERMARK);
+}
+
+static void
+acknowledge(struct idem_store *store, struct idem_ticket *ticket)
+{
+    sqlite_writer_submit(store_of(store), ticket, SQLITE_OP_ACKNOWLEDGE);
 }
 
 static void
@@ -155,6 +167,8 @@ static const struct idem_store_ops ops = {
     .look = look,
     .abandon = abandon,
     .settle = settle,
+    .watermark = watermark,
+    .acknowledge = acknowledge,
     .epoch = tell_epoch,
     .begin_read = sqlite_begin_read,
     .end_read = sqlite_end_read,

@@ -25,6 +25,8 @@ enum sqlite_op {
     SQLITE_OP_ABANDON,
     SQLITE_OP_LOOK,
     SQLITE_OP_SETTLE,
+    SQLITE_OP_WATERMARK,
+    SQLITE_OP_ACKNOWLEDGE,
     SQLITE_OP_MAINTAIN,
 };
 
@@ -135,7 +137,7 @@ void sqlite_group_run(struct sqlite_store *store, struct sqlite_queue *queue);
 enum idem_status sqlite_looker_start(struct sqlite_store *store,
                                      struct idem_error *err) IDEM_MUST_CHECK;
 void sqlite_looker_submit(struct sqlite_store *store,
-                          struct idem_ticket *ticket);
+                          struct idem_ticket *ticket, enum sqlite_op op);
 void sqlite_looker_stop(struct sqlite_store *store);
 
 /* store_sqlite_read.c: reading transactions. */
@@ -154,6 +156,13 @@ void sqlite_tx_init(struct sqlite_tx *tx, struct sqlite_db *db,
                     const struct idem_clock *clock, struct idem_arena *arena,
                     int64_t deadline_ns);
 void sqlite_tx_fini(struct sqlite_tx *tx);
+
+/* store_sqlite_watermark.c: what <idem/store.h> says of sessions. False: SQL
+ * failed. */
+bool sqlite_watermark(struct sqlite_db *db, struct idem_ticket *ticket)
+    IDEM_MUST_CHECK;
+bool sqlite_acknowledge(struct sqlite_db *db, struct idem_ticket *ticket)
+    IDEM_MUST_CHECK;
 
 /* store_sqlite_schema.c: bring the file's tables to what this library knows,
  * then run the service's own. */

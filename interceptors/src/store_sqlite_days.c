@@ -64,6 +64,10 @@
     "reap_at = gone_at AND state IN ('DONE', 'ABANDONED', 'RELEASED')" LIMIT(  \
         BATCH) ")"
 
+#define END_SESSIONS                                                           \
+    "DELETE FROM idem_session WHERE session IN (SELECT session FROM"           \
+    " idem_session WHERE gone_at <= ?1" LIMIT(BATCH) ")"
+
 /* Rows changed; -1: it failed. */
 static int
 change(struct sqlite_db *db, const char *sql, int64_t first, int64_t second,
@@ -107,8 +111,8 @@ bool
 sqlite_days_maintain(struct sqlite_db *db, int64_t now_ms, unsigned days_ahead,
                      bool *more, struct idem_error *err)
 {
-    static const char *const batches[] = {DROP_RECORDS, DROP_DAYS, TRIM, KEEP,
-                                          REAP};
+    static const char *const batches[] = {DROP_RECORDS, DROP_DAYS,   TRIM, KEEP,
+                                          REAP,         END_SESSIONS};
 
     *more = false;
     if (!turn_days(db, now_ms, days_ahead, err))

@@ -65,7 +65,9 @@ answer(struct sqlite_store *store, struct idem_ticket *ticket)
 {
     struct sqlite_reader *reader = sqlite_reader_take(store, &ticket->error);
 
-    if (!reader || !look(store, &reader->db, ticket))
+    if (!reader || !(ticket->op == SQLITE_OP_WATERMARK
+                         ? sqlite_watermark(&reader->db, ticket)
+                         : look(store, &reader->db, ticket)))
         ticket->verdict = IDEM_VERDICT_FAILED;
     if (reader)
         sqlite_reader_give(store, reader);
@@ -106,11 +108,12 @@ sqlite_looker_start(struct sqlite_store *store, struct idem_error *err)
 }
 
 void
-sqlite_looker_submit(struct sqlite_store *store, struct idem_ticket *ticket)
+sqlite_looker_submit(struct sqlite_store *store, struct idem_ticket *ticket,
+                     enum sqlite_op op)
 {
     struct sqlite_looker *looker = &store->looker;
 
-    ticket->op = SQLITE_OP_LOOK;
+    ticket->op = op;
     pthread_mutex_lock(&looker->lock);
     sqlite_queue_push(&looker->asked, ticket);
     pthread_cond_signal(&looker->wake);

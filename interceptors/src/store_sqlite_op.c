@@ -11,11 +11,18 @@ bool
 sqlite_op_fault(const struct idem_ticket *ticket, const char *step)
 {
     static const char *const names[] = {
-        [SQLITE_OP_CLAIM] = "claim",     [SQLITE_OP_COMPLETE] = "complete",
-        [SQLITE_OP_RELEASE] = "release", [SQLITE_OP_DOUBT] = "doubt",
-        [SQLITE_OP_RENEW] = "renew",     [SQLITE_OP_MARK] = "mark",
-        [SQLITE_OP_ABANDON] = "abandon", [SQLITE_OP_LOOK] = "look",
-        [SQLITE_OP_SETTLE] = "settle",   [SQLITE_OP_MAINTAIN] = "maintain",
+        [SQLITE_OP_CLAIM] = "claim",
+        [SQLITE_OP_COMPLETE] = "complete",
+        [SQLITE_OP_RELEASE] = "release",
+        [SQLITE_OP_DOUBT] = "doubt",
+        [SQLITE_OP_RENEW] = "renew",
+        [SQLITE_OP_MARK] = "mark",
+        [SQLITE_OP_ABANDON] = "abandon",
+        [SQLITE_OP_LOOK] = "look",
+        [SQLITE_OP_SETTLE] = "settle",
+        [SQLITE_OP_MAINTAIN] = "maintain",
+        [SQLITE_OP_WATERMARK] = "watermark",
+        [SQLITE_OP_ACKNOWLEDGE] = "acknowledge",
     };
     char point[64];
 
@@ -202,6 +209,9 @@ run(struct sqlite_store *store, struct idem_ticket *ticket, int64_t now_ms)
         return settle(store, ticket, now_ms);
     case SQLITE_OP_MAINTAIN:
         return maintain(store, ticket, now_ms);
+    case SQLITE_OP_ACKNOWLEDGE:
+        return sqlite_acknowledge(&store->db, ticket);
+    case SQLITE_OP_WATERMARK:
     case SQLITE_OP_LOOK:
         break; /* never on the writer's thread */
     }

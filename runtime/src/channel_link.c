@@ -38,6 +38,7 @@ write_open(struct link *link, const struct client_call *call,
         .method_id = id,
         .key = base->key,
         .attempt = base->attempt,
+        .ack_below = base->ack_below,
     };
 
     if (id == 0 || !link->told[id])

@@ -18,6 +18,7 @@ struct header_open {
     uint64_t timeout_us;
     struct idem_bytes key;
     uint32_t attempt; /* 0: left out, means 1 */
+    uint64_t ack_below;
 };
 
 struct header_end {

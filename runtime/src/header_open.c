@@ -8,6 +8,7 @@ enum {
     OPEN_KEY = 4,
     OPEN_ATTEMPT = 5,
     OPEN_METADATA = 6,
+    OPEN_ACK_BELOW = 7,
 };
 
 size_t
@@ -23,6 +24,7 @@ header_open_write(uint8_t *bytes, size_t room, const struct header_open *open,
     header_put_bytes(&writer, OPEN_KEY, open->key);
     if (open->attempt > 1)
         header_put_varint(&writer, OPEN_ATTEMPT, open->attempt);
+    header_put_varint(&writer, OPEN_ACK_BELOW, open->ack_below);
     header_put_metadata(&writer, OPEN_METADATA, metadata);
     return (size_t)(writer.at - bytes);
 }
@@ -40,6 +42,9 @@ take_varint(struct header_open *open, const struct wire_field *field)
         break;
     case OPEN_ATTEMPT:
         open->attempt = (uint32_t)field->varint;
+        break;
+    case OPEN_ACK_BELOW:
+        open->ack_below = field->varint;
         break;
     default:
         break;

@@ -224,6 +224,7 @@ fill(struct server_call *call, const struct frame *frame,
     call->entry = entry;
     base->method = entry->method;
     base->attempt = open->attempt ? open->attempt : 1;
+    base->ack_below = open->ack_below;
     base->deadline_ns = deadline_ns(base->clock, open);
     context_init(&call->context, base, entry->user);
     base->key.size = open->key.size;

@@ -203,10 +203,20 @@ an_effect_whose_reply_is_not_known_is_told_as_such(void **state)
     assert_int_equal(effects_pushes(site->push_log, key), 1);
 }
 
+/* No: also while the channel has not found the new server yet. */
 static bool
 left_alone_is_in_doubt(void *with)
 {
-    return resolve(with, "left-alone") == IDEM_RESOLVED_IN_DOUBT;
+    struct site *site = with;
+    struct idem_resolution resolution;
+    bool in_doubt;
+
+    if (idem_resolve(site->channel, &effects_push_method, "left-alone", CALL_MS,
+                     &resolution, NULL) != IDEM_OK)
+        return false;
+    in_doubt = resolution.state == IDEM_RESOLVED_IN_DOUBT;
+    idem_resolution_fini(&resolution);
+    return in_doubt;
 }
 
 /* Nobody has to repeat the call for that: the lease tells. */

@@ -44,6 +44,7 @@ suite_run(const struct suite_factory *factory)
     int failed = suite_run_crashes(factory) + suite_run_everywhere(factory);
 
     failed += run_with(factory, true);
+    failed += suite_run_sessions();
     failed += run_with(factory, false);
     return failed + suite_run_sql() + suite_run_keys();
 }

@@ -87,6 +87,7 @@ int suite_run_races(void);
 int suite_run_settle(void);
 int suite_run_abandon(void);
 int suite_run_steps(void);
+int suite_run_sessions(void);
 int suite_run_executions(void);
 int suite_run_probe(void);
 int suite_run_crashes(const struct suite_factory *factory);

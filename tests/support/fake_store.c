@@ -8,7 +8,8 @@
 #define PATIENCE_S 10
 
 static const char *const names[FAKE_OPS] = {
-    "claim", "complete", "release", "doubt", "renew", "mark", "look"};
+    "claim", "complete",           "release",    "doubt", "renew", "mark",
+    "look",  "tell the watermark", "acknowledge"};
 
 static void
 ask(struct idem_store *store, struct idem_ticket *ticket, enum fake_op op)
@@ -68,6 +69,18 @@ look(struct idem_store *store, struct idem_ticket *ticket)
 }
 
 static void
+watermark(struct idem_store *store, struct idem_ticket *ticket)
+{
+    ask(store, ticket, FAKE_WATERMARK);
+}
+
+static void
+acknowledge(struct idem_store *store, struct idem_ticket *ticket)
+{
+    ask(store, ticket, FAKE_ACKNOWLEDGE);
+}
+
+static void
 tell_epoch(struct idem_store *store, char *text)
 {
     struct fake_store *fake = (struct fake_store *)store;
@@ -98,6 +111,8 @@ static const struct idem_store_ops fake_ops = {
     .renew = renew,
     .mark = mark,
     .look = look,
+    .watermark = watermark,
+    .acknowledge = acknowledge,
     .epoch = tell_epoch,
     .free = fake_free,
 };

@@ -15,6 +15,8 @@ enum fake_op {
     FAKE_RENEW,
     FAKE_MARK,
     FAKE_LOOK,
+    FAKE_WATERMARK,
+    FAKE_ACKNOWLEDGE,
     FAKE_OPS,
 };
 

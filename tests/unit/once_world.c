@@ -193,6 +193,7 @@ trial_begin(struct trial *trial, struct world *world,
     base->key = text_in(arena, options->key);
     base->tenant = text_in(arena, options->tenant);
     base->attempt = options->attempt ? options->attempt : 1;
+    base->ack_below = options->ack_below;
     base->message = &message->base;
     base->request =
         text_in(arena, idem_arena_printf(arena, "%d", (int)options->amount));

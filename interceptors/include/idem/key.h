@@ -10,14 +10,25 @@
  *
  * A minted key carries its time: "idk_", 32 hex digits of a UUIDv7, "_", its
  * window in seconds, "_", 8 hex digits of a CRC-32C over all before. Any other
- * key is opaque. */
+ * key is opaque.
+ *
+ * A session's key is minted too, all of a session at one time: "ids_", the 32
+ * digits, "_", the window, "_", a number from 1, "_", the checksum. Before the
+ * number stands the session's name. */
 
 struct idem_key {
     bool minted;
-    int64_t minted_ms;      /* wall clock of the minting; 0 for an opaque key */
-    int64_t window_ms;      /* 0 for an opaque key */
+    int64_t minted_ms;   /* wall clock of the minting; 0 for an opaque key */
+    int64_t window_ms;   /* 0 for an opaque key */
+    int64_t sequence;    /* of a session's key, from 1; else 0 */
+    size_t session_size; /* … and the bytes of text that name the session */
     struct idem_bytes text; /* a view of what was parsed */
 };
+
+#define IDEM_SESSION_MAX 64
+
+/* The scope of the records of all session keys: not a method's. */
+#define IDEM_SESSION_SCOPE "all sessions"
 
 IDEM_BEGIN_DECLS
 
@@ -28,6 +39,14 @@ IDEM_API void idem_key_mint(char *text, const struct idem_clock *clock,
 /* The same, as if the wall clock were so far ahead of what it says. */
 IDEM_API void idem_key_mint_skewed(char *text, const struct idem_clock *clock,
                                    int64_t skew_ms, int64_t window_ms);
+
+/* Make a session's name, of at most IDEM_SESSION_MAX bytes with the NUL. */
+IDEM_API void idem_session_mint(char *text, const struct idem_clock *clock,
+                                int64_t skew_ms, int64_t window_ms);
+
+/* The key of a session's call. sequence is from 1. text as above. */
+IDEM_API void idem_key_of_session(char *text, const char *session,
+                                  int64_t sequence);
 
 /**
  * Read a key.

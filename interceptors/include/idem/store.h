@@ -135,6 +135,7 @@ struct idem_ticket {
                  * release it before NOT_DONE: doubt */
     int64_t wait_ms;
     const struct idem_settlement *settlement; /* in: settle */
+    uint64_t ack_below;                       /* in: acknowledge */
     const char *step;                         /* in: mark. Not empty */
     struct idem_tx *tx;                       /* MINE in mode TRANSACTION; the
                                                * store's, until complete or release
@@ -205,6 +206,19 @@ struct idem_store_ops {
      * not compare fingerprints. */
     void (*settle)(struct idem_store *store, struct idem_ticket *ticket);
 
+    /* Of a session's key: may its number run? It is asked once a claim of it is
+     * MINE: an acknowledgement is on the disk before the first record goes, so
+     * whoever claims a number whose record has gone is told here. Reads only,
+     * also beside an open transaction. Verdicts: MINE; EXPIRED: it was
+     * acknowledged; FAILED. */
+    void (*watermark)(struct idem_store *store, struct idem_ticket *ticket);
+
+    /* The client has the answers of all calls of the session below
+     * ticket->ack_below: their numbers are refused from here, and their records
+     * go. Never beyond the ticket's own number, never back, and a bounded step
+     * at a time. Verdicts: MINE FAILED. */
+    void (*acknowledge)(struct idem_store *store, struct idem_ticket *ticket);
+
     /* Optional. Which incarnation of the authority its answers are of, for a
      * cache in front of it: another text once a backup was restored or another
      * server promoted; "" while that is not known. text receives at most
@@ -245,7 +259,8 @@ IDEM_BEGIN_DECLS
 IDEM_API void idem_record_id_digest(struct idem_record_id *id);
 
 /* One operation of the store's, for whoever may block: returns when it is
- * answered. ticket->done is not used. */
+ * answered. ticket->done is not used. A session's key that look or abandon did
+ * not find and that was acknowledged is EXPIRED. */
 IDEM_API void idem_store_ask(struct idem_store *store,
                              idem_store_operation_fn *operation,
                              struct idem_ticket *ticket);

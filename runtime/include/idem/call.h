@@ -21,10 +21,12 @@ struct idem_call {
     struct idem_timers *timers;
     struct idem_arena *arena; /* lives as long as the call */
 
-    struct idem_bytes key;    /* lives in the arena. data NULL: none; size 0
-                               * with data: the caller gave "" */
-    unsigned attempt;         /* 1 for the first; what the wire says */
-    int64_t deadline_ns;      /* monotonic; INT64_MAX: none */
+    struct idem_bytes key; /* lives in the arena. data NULL: none; size 0
+                            * with data: the caller gave "" */
+    unsigned attempt;      /* 1 for the first; what the wire says */
+    uint64_t ack_below;  /* with a session's key: the client has the answers of
+                          * all below; 0: none */
+    int64_t deadline_ns; /* monotonic; INT64_MAX: none */
     struct idem_bytes tenant; /* the authenticated identity; empty: none */
     struct idem_metadata metadata;
     struct idem_bytes request; /* serialized; one buffer for all attempts */

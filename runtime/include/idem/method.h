@@ -17,8 +17,9 @@ enum idem_mode {
 };
 
 enum idem_key_source {
-    IDEM_KEY_MINTED = 1, /* the client makes a key that carries its time */
-    IDEM_KEY_FIELDS = 2, /* the key is in the request */
+    IDEM_KEY_MINTED = 1,  /* the client makes a key that carries its time */
+    IDEM_KEY_FIELDS = 2,  /* the key is in the request */
+    IDEM_KEY_SESSION = 3, /* the client's channel numbers its calls */
 };
 
 enum idem_in_flight {

@@ -18,6 +18,7 @@
 /* FAILED_PRECONDITION, final: the key never runs again. */
 #define IDEM_KEY_EXPIRED "KEY_EXPIRED"
 #define IDEM_KEY_ABANDONED "KEY_ABANDONED"
+#define IDEM_KEY_STALE "KEY_STALE" /* its client had told that it is done */
 
 /* ABORTED: the first call still runs; repeating it costs no attempt. */
 #define IDEM_KEY_RUNNING "KEY_RUNNING"
