@@ -77,6 +77,7 @@ struct pg_store {
     idem_alarm_fn *alarm;
     void *alarm_with;
     atomic_uint_fast64_t alarms;
+    enum idem_isolation isolation;
     struct pg_link_options link_options;
     unsigned n_sessions, n_started;
     struct pg_session *sessions;
@@ -85,6 +86,7 @@ struct pg_store {
     int stop_fd;
     struct windows windows;
     struct lost_claims lost;
+    atomic_uint doubts, doubts_settled; /* store_postgres_durable.h */
 
     pthread_mutex_t lock; /* guards the rest */
     struct pg_queue queue;

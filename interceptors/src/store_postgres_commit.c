@@ -146,9 +146,6 @@ tell_commit(struct pg_session *session, struct idem_ticket *ticket,
     } else if (strcmp(PQcmdStatus(commit), "COMMIT") != 0) {
         pg_ticket_fail(ticket, IDEM_INTERNAL, "",
                        "the transaction had failed: rolled back");
-    } else if (session->link.doubtful_sync) {
-        session->link.doubtful_sync = false;
-        ticket->verdict = IDEM_VERDICT_UNKNOWN;
     } else {
         ticket->verdict = IDEM_VERDICT_MINE;
         ticket->answer.first_at_ms = pg_value_int(queries[RECORDED].result, 0);

@@ -1,6 +1,7 @@
 #include "store_postgres_group.h"
 
 #include "store_postgres_batch.h"
+#include "store_postgres_durable.h"
 #include "store_postgres_session.h"
 
 #include <stdlib.h>
@@ -202,6 +203,20 @@ refuse_all(struct pg_session *session)
         pg_slot_refuse(&batch->slots[i], session, &why);
 }
 
+/* A claim that is taken back may stand: the next one knows it by its owner. */
+static void
+confirm(struct pg_session *session, struct idem_ticket *const *over,
+        const int64_t *owners, unsigned n)
+{
+    if (pg_durable_check(session, over, n))
+        return;
+    for (unsigned i = 0; i < n; i++)
+        if (over[i]->op == OPERATION_CLAIM && !over[i]->probe &&
+            over[i]->verdict == IDEM_VERDICT_FAILED)
+            pg_lost_remember(&session->postgres->lost, over[i]->id.digest,
+                             owners[i]);
+}
+
 /* Those that are over leave; the rest stays for the next round. */
 static void
 answer(struct pg_session *session)
@@ -209,6 +224,7 @@ answer(struct pg_session *session)
     struct pg_store *postgres = session->postgres;
     struct pg_batch *batch = session->batch;
     struct idem_ticket *over[BATCH_MAX];
+    int64_t owners[BATCH_MAX];
     unsigned n_over = 0, kept = 0;
 
     pthread_mutex_lock(&postgres->lock);
@@ -220,11 +236,14 @@ answer(struct pg_session *session)
             continue;
         }
         pg_busy_end(&postgres->busy, slot->place);
-        if (slot->ticket)
-            over[n_over++] = slot->ticket;
+        if (!slot->ticket)
+            continue;
+        owners[n_over] = slot->owner;
+        over[n_over++] = slot->ticket;
     }
     batch->n = kept;
     pthread_mutex_unlock(&postgres->lock);
+    confirm(session, over, owners, n_over);
     for (unsigned i = 0; i < n_over; i++)
         over[i]->done(over[i]);
 }

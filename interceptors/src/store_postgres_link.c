@@ -39,6 +39,14 @@ wait_socket(const struct pg_link *link, short events, int64_t until_ns,
     }
 }
 
+static void
+note_doubt(struct pg_link *link)
+{
+    link->doubtful_sync = true;
+    if (link->options->doubts)
+        atomic_fetch_add(link->options->doubts, 1);
+}
+
 /* A handler's NOTICE is not ours to print. A synchronous standby that was given
  * up by a cancel is told by a warning only (dedup.md 7). */
 static void
@@ -48,7 +56,7 @@ take_notice(void *with, const PGresult *notice)
     const char *text = PQresultErrorField(notice, PG_DIAG_MESSAGE_PRIMARY);
 
     if (text && strstr(text, "synchronous replication"))
-        link->doubtful_sync = true;
+        note_doubt(link);
 }
 
 static PGconn *
@@ -91,6 +99,23 @@ fail_open(struct pg_link *link, struct idem_error *err, const char *why)
     return idem_fail(err, IDEM_UNAVAILABLE, "PostgreSQL: %s", text);
 }
 
+/* libpq says one line for each host that it tried. */
+static bool
+all_read_only(const char *lines)
+{
+    unsigned n = 0;
+
+    for (; *lines; n++) {
+        const char *end = strchrnul(lines, '\n');
+        const char *word = strstr(lines, "session is read-only");
+
+        if (!word || word > end)
+            return false;
+        lines = *end ? end + 1 : end;
+    }
+    return n > 0;
+}
+
 enum idem_status
 pg_link_open(struct pg_link *link, struct idem_error *err)
 {
@@ -110,6 +135,8 @@ pg_link_open(struct pg_link *link, struct idem_error *err)
             return fail_open(link, err, "no connection in time");
         step = PQconnectPoll(link->conn);
     }
+    link->read_only =
+        step != PGRES_POLLING_OK && all_read_only(PQerrorMessage(link->conn));
     if (step != PGRES_POLLING_OK)
         return fail_open(link, err, PQerrorMessage(link->conn));
     PQsetNoticeReceiver(link->conn, take_notice, link);

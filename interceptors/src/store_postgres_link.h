@@ -1,6 +1,8 @@
 #ifndef STORE_POSTGRES_LINK_H
 #define STORE_POSTGRES_LINK_H
 
+#include <stdatomic.h>
+
 #include <idem/clock.h>
 #include <idem/status.h>
 
@@ -16,14 +18,17 @@ struct pg_link_options {
     const char *conninfo;
     const struct idem_clock *clock;
     int64_t connect_timeout_ms;
-    int64_t silence_ms; /* the kernel gives up on a peer that is silent */
-    int stop_fd;        /* readable: do not connect any more; -1: none */
+    int64_t silence_ms;  /* the kernel gives up on a peer that is silent */
+    atomic_uint *doubts; /* counted up by each commit that was not seen by its
+                          * standby; NULL: none */
+    int stop_fd;         /* readable: do not connect any more; -1: none */
 };
 
 struct pg_link {
     const struct pg_link_options *options;
     struct pg_conn *conn; /* NULL: down */
     bool broken;          /* to be closed before its next use */
+    bool read_only;       /* each host was there and would not take writes */
     bool doubtful_sync;   /* a commit was not seen by its standby */
     unsigned collected;   /* statements whose results are all there */
 };

@@ -34,6 +34,7 @@ take_options(struct pg_store *postgres,
     postgres->statement_ms = or_default(options->statement_timeout_ms, 10000);
     postgres->idle_ms = or_default(options->idle_in_transaction_ms, 10000);
     postgres->maintain_every_ms = or_default(options->maintain_every_ms, 60000);
+    postgres->isolation = options->isolation;
     postgres->days_ahead = options->days_ahead ? options->days_ahead : 2;
     postgres->alarm = options->alarm ? options->alarm : print_alarm;
     postgres->alarm_with = options->alarm_with;
@@ -42,6 +43,7 @@ take_options(struct pg_store *postgres,
         .clock = postgres->clock,
         .connect_timeout_ms = or_default(options->connect_timeout_ms, 5000),
         .silence_ms = postgres->statement_ms,
+        .doubts = &postgres->doubts,
         .stop_fd = postgres->stop_fd,
     };
 }
@@ -125,18 +127,38 @@ check_conninfo(const char *conninfo, struct idem_error *err)
     return status;
 }
 
-/* When the database is there now, it must be one that we know. */
+static enum idem_status
+check_options(const struct idem_postgres_options *options,
+              struct idem_error *err)
+{
+    if ((unsigned)options->isolation > IDEM_SERIALIZABLE)
+        return idem_fail(err, IDEM_INVALID_ARGUMENT,
+                         "isolation %d: there are 0 to %d",
+                         (int)options->isolation, IDEM_SERIALIZABLE);
+    return check_conninfo(options->conninfo, err);
+}
+
+/* When the database is there now, it must be one that we know, and writable. A
+ * host that does not answer may be the primary. */
 static enum idem_status
 look_once(struct pg_store *postgres, struct idem_error *err)
 {
     int64_t timeout_ms = postgres->link_options.connect_timeout_ms;
+    struct idem_error ours = {0};
     enum idem_status status;
 
     if (timeout_ms > FIRST_LOOK_MS)
         postgres->link_options.connect_timeout_ms = FIRST_LOOK_MS;
-    status = pg_session_open(&postgres->sessions[0], err);
+    status = pg_session_open(&postgres->sessions[0], &ours);
     postgres->link_options.connect_timeout_ms = timeout_ms;
-    return status == IDEM_FAILED_PRECONDITION ? status : IDEM_OK;
+    if (postgres->sessions[0].link.read_only)
+        return idem_fail(err, IDEM_FAILED_PRECONDITION,
+                         "%s: a standby or a read-only database cannot be the "
+                         "authority, name the primary",
+                         ours.message);
+    if (status == IDEM_FAILED_PRECONDITION)
+        return idem_fail(err, status, "%s", ours.message);
+    return IDEM_OK;
 }
 
 static enum idem_status
@@ -167,7 +189,7 @@ idem_postgres_open(struct idem_store **store,
 
     if (!options)
         options = &defaults;
-    status = check_conninfo(options->conninfo, err);
+    status = check_options(options, err);
     if (status != IDEM_OK)
         return status;
     postgres = pg_store_new(options);

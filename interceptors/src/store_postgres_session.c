@@ -1,6 +1,7 @@
 #include "store_postgres_session.h"
 
 #include "fault.h"
+#include "store_postgres_durable.h"
 #include "store_postgres_group.h"
 #include "store_postgres_operation.h"
 
@@ -167,6 +168,7 @@ stay(struct pg_session *session)
         pg_transaction_complete(session, ticket);
     else
         pg_transaction_release(session, ticket);
+    (void)pg_durable_check(session, &ticket, 1);
     clean(session);
     ticket->done(ticket);
 }
@@ -246,6 +248,7 @@ run(void *with)
             serve(session, ticket);
         else
             refuse(session, ticket);
+        (void)pg_durable_check(session, &ticket, 1);
         ticket->done(ticket);
         if (session->pinned)
             stay(session);

@@ -9,11 +9,21 @@
 
 /* The begin of mode TRANSACTION (semantics.md 4.4): in one round trip, but in
  * statements of their own, begin, try the key's lock, read the record, set the
- * savepoint that tells later whether the handler has ended the transaction. */
+ * savepoint that tells later whether the handler has ended the transaction.
+ *
+ * Beyond READ COMMITTED the record is read as of the lock's statement, so that
+ * an answer committed in between is missed; the INSERT of our record then finds
+ * it, and all is rolled back (B071). */
 
 #define TAKEN_LEASE_MS 3600000 /* never seen by others: it is not committed */
 
 enum opening { BEGIN, LOCK, LOOK, SAVEPOINT, OPENING };
+
+static const char *const begins[] = {
+    [IDEM_READ_COMMITTED] = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE",
+    [IDEM_REPEATABLE_READ] = "BEGIN ISOLATION LEVEL REPEATABLE READ READ WRITE",
+    [IDEM_SERIALIZABLE] = "BEGIN ISOLATION LEVEL SERIALIZABLE READ WRITE",
+};
 
 /* Waits of the database end when the call does. */
 static void
@@ -189,8 +199,7 @@ open_and_decide(struct pg_session *session, struct idem_ticket *ticket)
     snprintf(savepoint, sizeof(savepoint), "SAVEPOINT %s", session->savepoint);
     lock_arguments(&lock, session, ticket);
     pg_look_arguments(&look, &key, ticket);
-    queries[BEGIN] =
-        pg_text_query("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE");
+    queries[BEGIN] = pg_text_query(begins[session->postgres->isolation]);
     queries[LOCK] = pg_session_query(session, SQL_LOCK, false, &lock);
     queries[LOOK] = pg_session_query(session, SQL_LOOK, key.opaque, &look);
     queries[SAVEPOINT] = pg_text_query(savepoint);

@@ -2,8 +2,7 @@
 
 #include "child.h"
 #include "loopback.h"
-#include "postgres.h"
-#include "tempdir.h"
+#include "postgres_inside.h"
 
 #include <dirent.h>
 #include <libpq-fe.h>
@@ -16,20 +15,9 @@
 #include <unistd.h>
 
 #define READY_MS 60000
-#define PATH_SIZE (TEMPDIR_MAX + 64)
-
-struct postgres {
-    struct tempdir dir;
-    pid_t pid;
-    unsigned port;
-    char data[PATH_SIZE];
-    char log[PATH_SIZE];
-    char conninfo[160];
-    char proxied[160];
-};
 
 /* PostgreSQL refuses to run as root. */
-static const char *
+const char *
 postgres_user(void)
 {
     if (geteuid() != 0)
@@ -37,8 +25,8 @@ postgres_user(void)
     return getpwnam("postgres") ? "postgres" : "nobody";
 }
 
-static const char *
-program(const char *name, char *path, size_t size)
+const char *
+postgres_program(const char *name, char *path, size_t size)
 {
     const char *folder = getenv("IDEM_POSTGRES_BIN");
 
@@ -81,17 +69,18 @@ static void
 make_template(const char *path)
 {
     struct tempdir dir;
-    char data[PATH_SIZE], log[PATH_SIZE], bin[PATH_SIZE];
+    char data[POSTGRES_PATH_SIZE], log[POSTGRES_PATH_SIZE],
+        bin[POSTGRES_PATH_SIZE];
     const struct child_options options = {.user = postgres_user(), .log = log};
 
     tempdir_open(&dir);
     give(dir.path);
     tempdir_file(&dir, "data", data, sizeof(data));
     tempdir_file(&dir, "log", log, sizeof(log));
-    child_run(&options,
-              (const char *const[]){program("initdb", bin, sizeof(bin)), "-D",
-                                    data, "-U", "idem", "-A", "trust", "-E",
-                                    "UTF8", "--locale=C", "--no-sync", NULL});
+    child_run(&options, (const char *const[]){
+                            postgres_program("initdb", bin, sizeof(bin)), "-D",
+                            data, "-U", "idem", "-A", "trust", "-E", "UTF8",
+                            "--locale=C", "--no-sync", NULL});
     if (rename(data, path) != 0)
         assert_true(has_template(path));
     tempdir_close(&dir);
@@ -102,7 +91,7 @@ copy_template(struct postgres *postgres)
 {
     const struct child_options options = {.user = postgres_user(),
                                           .log = postgres->log};
-    char path[PATH_SIZE];
+    char path[POSTGRES_PATH_SIZE];
 
     template_path(path, sizeof(path));
     if (!has_template(path))
@@ -111,11 +100,11 @@ copy_template(struct postgres *postgres)
               (const char *const[]){"cp", "-a", path, postgres->data, NULL});
 }
 
-static void
-write_conf(const struct postgres *postgres,
-           const struct postgres_options *options)
+void
+postgres_write_conf(const struct postgres *postgres,
+                    const struct postgres_options *options)
 {
-    char path[PATH_SIZE * 2];
+    char path[POSTGRES_PATH_SIZE * 2];
     FILE *file;
 
     snprintf(path, sizeof(path), "%s/postgresql.conf", postgres->data);
@@ -131,14 +120,15 @@ write_conf(const struct postgres *postgres,
     fclose(file);
 }
 
-static void
-launch_once(struct postgres *postgres)
+void
+postgres_launch(struct postgres *postgres)
 {
     const struct child_options options = {
         .user = postgres_user(), .log = postgres->log, .death_signal = SIGQUIT};
-    char bin[PATH_SIZE];
-    const char *const arguments[] = {program("postgres", bin, sizeof(bin)),
-                                     "-D", postgres->data, NULL};
+    char bin[POSTGRES_PATH_SIZE];
+    const char *const arguments[] = {
+        postgres_program("postgres", bin, sizeof(bin)), "-D", postgres->data,
+        NULL};
 
     postgres->pid = child_start(&options, arguments);
 }
@@ -151,14 +141,14 @@ accepts(void *with)
     struct postgres *postgres = with;
 
     if (!child_alive(postgres->pid))
-        launch_once(postgres);
+        postgres_launch(postgres);
     return PQping(postgres->conninfo) == PQPING_OK;
 }
 
 static void
 launch(struct postgres *postgres)
 {
-    launch_once(postgres);
+    postgres_launch(postgres);
     if (child_wait_until(accepts, postgres, READY_MS))
         return;
     child_show(postgres->log);
@@ -192,7 +182,7 @@ make_database(struct postgres *postgres)
 }
 
 struct postgres *
-postgres_start(const struct postgres_options *options)
+postgres_prepare(void)
 {
     struct postgres *postgres = calloc(1, sizeof(*postgres));
 
@@ -203,9 +193,17 @@ postgres_start(const struct postgres_options *options)
                  sizeof(postgres->data));
     tempdir_file(&postgres->dir, "postgres.log", postgres->log,
                  sizeof(postgres->log));
-    copy_template(postgres);
     name_port(postgres);
-    write_conf(postgres, options);
+    return postgres;
+}
+
+struct postgres *
+postgres_start(const struct postgres_options *options)
+{
+    struct postgres *postgres = postgres_prepare();
+
+    copy_template(postgres);
+    postgres_write_conf(postgres, options);
     launch(postgres);
     make_database(postgres);
     return postgres;

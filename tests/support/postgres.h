@@ -39,6 +39,23 @@ void postgres_restart(struct postgres *postgres);
 void postgres_freeze(struct postgres *postgres);
 void postgres_thaw(struct postgres *postgres);
 
+/* A streaming standby of it, by the name "standby", in a folder of its own.
+ * settings: further lines of its postgresql.conf, or NULL. With
+ * "hot_standby = off" it answers as one that is starting up, until it is
+ * promoted. Freed before its primary. */
+struct postgres *postgres_standby(struct postgres *primary,
+                                  const char *settings);
+
+/* Make a standby the primary; it takes writes when this returns. */
+void postgres_promote(struct postgres *standby);
+
+/* Each commit of the primary waits for the standby, from here. */
+void postgres_await_standby(struct postgres *primary);
+
+/* libpq's words for either of the two. */
+void postgres_conninfo_of(const struct postgres *first,
+                          const struct postgres *second, char conninfo[160]);
+
 /* Run SQL on a connection of its own; the first value of the last statement as
  * a number, 0 without one. */
 int64_t postgres_sql(const struct postgres *postgres, const char *format, ...)

@@ -6,6 +6,15 @@
 /* What upkeep cannot mend by itself, from a thread of the store's. */
 typedef void idem_alarm_fn(void *with, const char *what);
 
+/* Of the transactions that handlers write in. Beyond the first, a conflict
+ * shows as one at any statement or at the commit, and the handler is run again.
+ */
+enum idem_isolation {
+    IDEM_READ_COMMITTED,
+    IDEM_REPEATABLE_READ,
+    IDEM_SERIALIZABLE,
+};
+
 /* The authority of production: PostgreSQL 14 or later, the primary. */
 struct idem_postgres_options {
     const char *conninfo; /* libpq's; several hosts allowed: the primary is
@@ -16,6 +25,7 @@ struct idem_postgres_options {
     int64_t idle_in_transaction_ms; /* a frozen owner loses its transaction;
                                      * 0: 10,000 */
     int64_t connect_timeout_ms;     /* 0: 5,000 */
+    enum idem_isolation isolation;  /* 0: read committed */
     unsigned days_ahead;            /* partitions made ahead; 0: 2 */
     int64_t maintain_every_ms;      /* 0: 60,000; -1: never by itself */
     idem_alarm_fn *alarm; /* once a turn of upkeep while tomorrow's partition
@@ -32,8 +42,9 @@ IDEM_BEGIN_DECLS
  * library needs, that is an error here, and FAILED with FAILED_PRECONDITION
  * later.
  *
- * @retval IDEM_INVALID_ARGUMENT     conninfo, with libpq's words
- * @retval IDEM_FAILED_PRECONDITION  run `idemctl migrate`: says both versions
+ * @retval IDEM_INVALID_ARGUMENT     conninfo, with libpq's words; isolation
+ * @retval IDEM_FAILED_PRECONDITION  run `idemctl migrate`: says both versions;
+ *                                   or each host is a standby, or read-only
  */
 IDEM_API enum idem_status
 idem_postgres_open(struct idem_store **store,
