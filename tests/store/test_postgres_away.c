@@ -182,6 +182,36 @@ a_claim_that_finds_no_connection_free_ends_at_its_deadline(void **state)
     call_close(&leased);
 }
 
+/* B008: no time left is not the same as no end. */
+static void
+a_claim_at_its_deadline_leaves_no_lease_without_an_end(void **state)
+{
+    struct postgres_world *world = *state;
+    struct suite_call calls[9];
+
+    for (int i = 0; i < 9; i++) {
+        world_call(&calls[i], world);
+        calls[i].ticket.mode = IDEM_MODE_LEASED;
+        calls[i].ticket.deadline_ns = now_ns() + i % 3 * NS_PER_MS;
+        (void)call_claim(&calls[i]);
+    }
+    assert_int_equal(
+        postgres_sql(world->postgres,
+                     "SELECT count(*) FROM idem_record WHERE state = "
+                     "'RUNNING' AND (lease_until IS NULL OR lease_until > "
+                     "clock_timestamp() + %lld * interval '1 ms')",
+                     (long long)calls[0].ticket.lease_ms),
+        0);
+    suite_pass_lease(&world->suite);
+    for (int i = 0; i < 9; i++) {
+        calls[i].ticket.deadline_ns = INT64_MAX;
+        assert_int_equal(world_claim(&calls[i]), IDEM_VERDICT_MINE);
+        assert_int_equal(call_complete(&calls[i], IDEM_OK, "x"),
+                         IDEM_VERDICT_MINE);
+        call_close(&calls[i]);
+    }
+}
+
 /* Fault 25: a zombie's transaction is ended by the database, and its commit
  * fails when it wakes. */
 static void
@@ -376,6 +406,8 @@ main(int argc, char **argv)
         cmocka_unit_test(a_statement_that_hangs_ends_with_the_call),
         cmocka_unit_test(
             a_claim_that_finds_no_connection_free_ends_at_its_deadline),
+        cmocka_unit_test(
+            a_claim_at_its_deadline_leaves_no_lease_without_an_end),
         cmocka_unit_test(a_frozen_owner_loses_its_transaction),
         cmocka_unit_test(
             a_database_that_crashes_under_load_doubles_and_loses_nothing),

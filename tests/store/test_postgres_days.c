@@ -129,6 +129,39 @@ a_key_at_midnight_is_one_key(void **state)
     }
 }
 
+/* Fault 59: the database's clock is an hour behind of what it was when the
+ * records were written. What was done stays done; a lease lasts longer. */
+static void
+a_clock_that_stepped_back_runs_nothing_again(void **state)
+{
+    struct postgres_world *world = *state;
+    struct suite_call done, running, early;
+    char key[IDEM_KEY_MAX + 1];
+
+    suite_key(&world->suite, key);
+    call_open(&done, &world->suite, key, IDEM_MODE_TRANSACTION, 1);
+    suite_key(&world->suite, key);
+    call_open(&running, &world->suite, key, IDEM_MODE_LEASED, 1);
+    assert_int_equal(call_claim(&done), IDEM_VERDICT_MINE);
+    assert_int_equal(call_complete(&done, IDEM_OK, "paid"), IDEM_VERDICT_MINE);
+    assert_int_equal(call_claim(&running), IDEM_VERDICT_MINE);
+    postgres_sql(world->postgres,
+                 "UPDATE idem_record SET first_at = first_at + interval '1 h', "
+                 "done_at = done_at + interval '1 h', "
+                 "lease_until = lease_until + interval '1 h'");
+    assert_int_equal(call_claim(&done), IDEM_VERDICT_DONE);
+    assert_int_equal(call_complete(&running, IDEM_OK, "x"), IDEM_VERDICT_MINE);
+    assert_int_equal(call_claim(&running), IDEM_VERDICT_DONE);
+    suite_key_at(key, world->factory.wall_ms(world) + 3600000, DAY_MS);
+    call_open(&early, &world->suite, key, IDEM_MODE_TRANSACTION, 1);
+    assert_int_equal(call_claim(&early), IDEM_VERDICT_MINE);
+    assert_int_equal(call_complete(&early, IDEM_OK, "x"), IDEM_VERDICT_MINE);
+    assert_int_equal(call_claim(&early), IDEM_VERDICT_DONE);
+    call_close(&done);
+    call_close(&running);
+    call_close(&early);
+}
+
 /* B012, B018: first the answer goes, then the record, in batches. */
 static void
 an_opaque_key_loses_its_answer_and_then_its_record(void **state)
@@ -435,6 +468,7 @@ main(void)
         cmocka_unit_test(a_dropped_day_is_never_opened_again),
         cmocka_unit_test(a_day_without_a_partition_is_refused_by_the_database),
         cmocka_unit_test(a_key_at_midnight_is_one_key),
+        cmocka_unit_test(a_clock_that_stepped_back_runs_nothing_again),
         cmocka_unit_test(an_opaque_key_loses_its_answer_and_then_its_record),
         cmocka_unit_test(an_orphaned_claim_is_taken_over_by_one),
         cmocka_unit_test(two_may_maintain_at_once),

@@ -241,6 +241,31 @@ a_record_belongs_to_a_tenant_a_method_and_a_key(void **state)
     }
 }
 
+/* Fault 85: a renamed method that keeps its alias finds its records. */
+static void
+a_method_under_another_name_keeps_the_records_of_its_scope(void **state)
+{
+    struct world *world = *state;
+    struct idem_method renamed = effects_add_method;
+    const struct trial_options options[2] = {
+        {.key = "k1", .tenant = "a"},
+        {.key = "k1", .tenant = "a", .method = &renamed}};
+    uint8_t digests[2][32];
+
+    renamed.name = "effects.v2.Effects/Plus";
+    for (int i = 0; i < 2; i++) {
+        struct trial trial;
+        struct idem_ticket *ticket;
+
+        trial_begin(&trial, world, &options[i]);
+        ticket = fake_store_take(&world->store, FAKE_CLAIM);
+        memcpy(digests[i], ticket->id.digest, sizeof(digests[i]));
+        fake_store_say(ticket, IDEM_VERDICT_EXPIRED);
+        trial_await(&trial);
+    }
+    assert_memory_equal(digests[0], digests[1], 32);
+}
+
 static void
 a_key_of_another_request_is_refused_with_both_fingerprints(void **state)
 {
@@ -354,6 +379,7 @@ main(void)
         TEST(a_key_need_not_be_there_when_the_method_says_so),
         TEST(a_key_of_fields_is_made_by_the_server),
         TEST(a_record_belongs_to_a_tenant_a_method_and_a_key),
+        TEST(a_method_under_another_name_keeps_the_records_of_its_scope),
         TEST(a_key_of_another_request_is_refused_with_both_fingerprints),
         TEST(each_refusal_has_its_status_reason_and_effect),
         TEST(a_store_that_is_away_refuses_the_call),
