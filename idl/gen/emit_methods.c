@@ -141,11 +141,12 @@ emit_policy(struct text *out, const struct policy *policy)
              "        .after_crash = IDEM_AFTER_CRASH_%s,\n"
              "        .steps = %s,\n"
              "        .max_executions = %" PRId64 ",\n"
+             "        .transaction = IDEM_TRANSACTION_%s,\n"
              "        .max_reply = %" PRId64 ",\n"
              "        .oversize = IDEM_OVERSIZE_%s,\n",
              policy->in_flight, policy->ask_redis, policy->after_crash,
              policy->options->steps ? "true" : "false", policy->max_executions,
-             policy->max_reply, policy->oversize);
+             policy->transaction, policy->max_reply, policy->oversize);
     emit_retry(out, policy);
 }
 

@@ -68,10 +68,45 @@ emit_invoke_probe(struct text *out, const struct method *method)
              method->snake, method->input->alias, method->output->alias);
 }
 
+/* Two slots, one after the other: which of them is said by the context. */
+static void
+emit_invoke_halves(struct text *out, const struct method *method)
+{
+    text_add(out,
+             "\nstatic enum idem_status\n"
+             "invoke_%s(const void *handlers,\n"
+             "    struct idem_context *context,\n"
+             "    const struct ProtobufCMessage *request,\n"
+             "    struct ProtobufCMessage *reply)\n{\n"
+             "    const struct %s_handlers *table = handlers;\n"
+             "    const struct idem_rows *const *rows =\n"
+             "        idem_context_rows(context);\n\n",
+             method->name, method->service->name);
+    text_add(out,
+             "    if (!table->%s || !table->%s)\n"
+             "        return idem_context_fail(context, IDEM_UNIMPLEMENTED,\n"
+             "            \"%%s has no handler\", %s_METHOD);\n",
+             method->statements_slot, method->reply_slot, method->shout);
+    text_add(out,
+             "    if (!rows)\n"
+             "        return table->%s(context,\n"
+             "            (const %s *)request,\n"
+             "            idem_context_statements(context));\n",
+             method->statements_slot, method->input->alias);
+    text_add(out,
+             "    return table->%s(context,\n"
+             "        (const %s *)request, rows,\n"
+             "        (%s *)reply);\n}\n",
+             method->reply_slot, method->input->alias, method->output->alias);
+}
+
 static void
 emit_invokes(struct text *out, const struct method *method)
 {
-    emit_invoke(out, method, "invoke", method->slot, "handler");
+    if (method->policy.states)
+        emit_invoke_halves(out, method);
+    else
+        emit_invoke(out, method, "invoke", method->slot, "handler");
     if (service_probes(method))
         emit_invoke_probe(out, method);
     if (service_rebuilds(method))

@@ -135,6 +135,24 @@ add_message(struct table *table, const struct type *type)
         add_case(table, type, i);
 }
 
+/* The members of a service's handler table. */
+static void
+add_slots(struct table *table, const struct method *method, const char *what)
+{
+    struct pool *pool = table->model->pool;
+    const bool states = method->policy.states;
+    const char *const slots[] = {
+        states ? method->statements_slot : method->slot,
+        states ? method->reply_slot : method->slot,
+    };
+
+    for (size_t i = 0; i < sizeof(slots) / sizeof(slots[0]); i++)
+        add(table,
+            pool_printf(pool, "%s_handlers.%s", method->service->name,
+                        slots[i]),
+            what, &method->path);
+}
+
 static void
 add_method(struct table *table, const struct method *method)
 {
@@ -154,6 +172,7 @@ add_method(struct table *table, const struct method *method)
             &method->path);
     add(table, pool_printf(pool, "%s_METHOD", method->shout), what,
         &method->path);
+    add_slots(table, method, what);
 }
 
 static void

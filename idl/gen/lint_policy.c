@@ -24,6 +24,7 @@ enum {
     TIMEOUT = 16,
     DISPATCH = 17,
     STEPS = 18,
+    TRANSACTION = 19,
     EXECUTIONS = 22,
 };
 
@@ -73,6 +74,8 @@ check_mode(const struct check *check)
 
     if (!strcmp(policy->mode, "?"))
         say(check, MODE, "mode is a number without a name");
+    if (!strcmp(policy->transaction, "?"))
+        say(check, TRANSACTION, "transaction is a number without a name");
     if (!stated && !policy->read_only)
         complain(check->complaints, check->method->service->file->proto,
                  &check->method->path,
@@ -85,10 +88,22 @@ check_mode(const struct check *check)
         say(check, MODE,
             "idempotency_level NO_SIDE_EFFECTS contradicts the mode: a read "
             "records nothing");
-    if (policy->records && (check->options->dispatch == DISPATCH_IS(INLINE) ||
-                            check->options->dispatch == DISPATCH_IS(ASYNC)))
+    if (policy->records &&
+        (check->options->dispatch == DISPATCH_IS(ASYNC) ||
+         (check->options->dispatch == DISPATCH_IS(INLINE) && !policy->states)))
         say(check, DISPATCH,
-            "dispatch INLINE and ASYNC are for mode NONE only");
+            "dispatch INLINE is for mode NONE and transaction STATEMENT, ASYNC "
+            "for mode NONE");
+}
+
+static const char *
+mode_words(int mode)
+{
+    if (mode == IDEM__V1__METHOD_POLICY__MODE__LEASED)
+        return "is for mode LEASED only";
+    if (mode == IDEM__V1__METHOD_POLICY__MODE__TRANSACTION)
+        return "is for mode TRANSACTION only";
+    return "needs a mode that records";
 }
 
 /* What only counts in some mode is an error in others, not ignored. */
@@ -96,39 +111,39 @@ static void
 check_unused(const struct check *check)
 {
     const method_policy *o = check->options;
-    bool leased = o->mode == IDEM__V1__METHOD_POLICY__MODE__LEASED;
+    const int leased = IDEM__V1__METHOD_POLICY__MODE__LEASED;
+    const int transaction = IDEM__V1__METHOD_POLICY__MODE__TRANSACTION;
     const struct {
         int number;
         const char *name;
         bool stated;
-        bool leased;
+        int mode; /* 0: any that records */
     } rows[] = {
-        {KEY, "key", check->policy->key, false},
-        {WINDOW, "window_s", o->window_s, false},
-        {ALIAS, "alias", *o->alias, false},
-        {KEY_GROUP, "key_group", *o->key_group, false},
-        {RECORDED, "recorded", o->n_recorded, false},
-        {RELEASED, "released", o->n_released, false},
-        {IN_FLIGHT, "in_flight", o->in_flight, false},
-        {ASK_REDIS, "ask_redis", o->ask_redis, false},
-        {MAX_REPLY, "max_reply_bytes", o->max_reply_bytes, false},
-        {OVERSIZE, "oversize", o->oversize, false},
-        {EXECUTIONS, "max_executions", o->max_executions, false},
-        {AFTER_CRASH, "after_crash", o->after_crash, true},
-        {LEASE, "lease_ms", o->lease_ms, true},
-        {EXECUTION, "max_execution_ms", o->max_execution_ms, true},
-        {STEPS, "steps", o->steps, true},
+        {KEY, "key", check->policy->key, 0},
+        {WINDOW, "window_s", o->window_s, 0},
+        {ALIAS, "alias", *o->alias, 0},
+        {KEY_GROUP, "key_group", *o->key_group, 0},
+        {RECORDED, "recorded", o->n_recorded, 0},
+        {RELEASED, "released", o->n_released, 0},
+        {IN_FLIGHT, "in_flight", o->in_flight, 0},
+        {ASK_REDIS, "ask_redis", o->ask_redis, 0},
+        {MAX_REPLY, "max_reply_bytes", o->max_reply_bytes, 0},
+        {OVERSIZE, "oversize", o->oversize, 0},
+        {EXECUTIONS, "max_executions", o->max_executions, 0},
+        {AFTER_CRASH, "after_crash", o->after_crash, leased},
+        {LEASE, "lease_ms", o->lease_ms, leased},
+        {EXECUTION, "max_execution_ms", o->max_execution_ms, leased},
+        {STEPS, "steps", o->steps, leased},
+        {TRANSACTION, "transaction", o->transaction, transaction},
     };
 
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        if (!rows[i].stated ||
-            (rows[i].leased ? leased : check->policy->records))
+        if (!rows[i].stated || (rows[i].mode ? (int)o->mode == rows[i].mode
+                                             : check->policy->records))
             continue;
         say(check, rows[i].number,
-            pool_printf(check->complaints->pool,
-                        rows[i].leased ? "%s is for mode LEASED only"
-                                       : "%s needs a mode that records",
-                        rows[i].name));
+            pool_printf(check->complaints->pool, "%s %s", rows[i].name,
+                        mode_words(rows[i].mode)));
     }
 }
 

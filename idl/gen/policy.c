@@ -5,6 +5,8 @@
 
 #define LEVEL(name) GOOGLE__PROTOBUF__METHOD_OPTIONS__IDEMPOTENCY_LEVEL__##name
 
+#define TRANSACTION_IS(name) IDEM__V1__METHOD_POLICY__TRANSACTION__##name
+
 #define OPTION_KEY 2 /* MethodPolicy.key */
 #define OPTION_RETRY 15
 
@@ -106,8 +108,12 @@ fill_names(struct policy *policy)
                 o->after_crash, "HOLD");
     policy->oversize = name_of(&idem__v1__method_policy__oversize__descriptor,
                                o->oversize, "FAIL");
+    policy->transaction =
+        name_of(&idem__v1__method_policy__transaction__descriptor,
+                o->transaction, "INTERACTIVE");
+    policy->states = o->transaction == TRANSACTION_IS(STATEMENT);
     policy->dispatch = name_of(&idem__v1__method_policy__dispatch__descriptor,
-                               o->dispatch, "POOL");
+                               o->dispatch, policy->states ? "INLINE" : "POOL");
 }
 
 static void

@@ -43,8 +43,10 @@ struct policy {
     const char *ask_redis;
     const char *after_crash;
     const char *oversize;
-    const char *dispatch;
-    unsigned max_attempts; /* 0: not retried, the rest is 0 too */
+    const char *dispatch;    /* INLINE by itself for STATEMENT */
+    const char *transaction; /* INTERACTIVE also in other modes */
+    bool states;             /* transaction STATEMENT */
+    unsigned max_attempts;   /* 0: not retried, the rest is 0 too */
     int64_t initial_backoff_ms;
     int64_t max_backoff_ms;
     unsigned multiplier_milli;

@@ -58,6 +58,8 @@ init_method(struct method *method, const struct model *model,
     method->snake = snake;
     method->slot =
         names_keyword(snake) ? pool_printf(pool, "%s_", snake) : snake;
+    method->statements_slot = pool_printf(pool, "%s_statements", snake);
+    method->reply_slot = pool_printf(pool, "%s_reply", snake);
     method->name = pool_printf(pool, reserved(snake) ? "%s_call_%s" : "%s_%s",
                                service->name, snake);
     method->shout = names_shout(pool, method->name);

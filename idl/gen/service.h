@@ -23,12 +23,14 @@ struct method {
     const struct service *service;
     const method_proto *proto;
     struct path path;
-    const char *full;  /* "payments.v1.Payments/Charge" */
-    const char *scope; /* of its records */
-    const char *slot;  /* "charge" */
-    const char *snake; /* "charge", also where that is a word of C */
-    const char *name;  /* "payments_charge" */
-    const char *shout; /* "PAYMENTS_CHARGE" */
+    const char *full;            /* "payments.v1.Payments/Charge" */
+    const char *scope;           /* of its records */
+    const char *slot;            /* "charge" */
+    const char *statements_slot; /* STATEMENT has two instead: */
+    const char *reply_slot;      /* "charge_statements", "charge_reply" */
+    const char *snake;           /* "charge", also where that is a word of C */
+    const char *name;            /* "payments_charge" */
+    const char *shout;           /* "PAYMENTS_CHARGE" */
     const struct type *input;
     const struct type *output;
     struct policy policy;

@@ -170,6 +170,15 @@ asked(struct idem_ticket *ticket)
     passage_judge(passage);
 }
 
+static bool
+states(const struct passage *passage)
+{
+    const struct idem_method *method = passage->call->method;
+
+    return method->mode == IDEM_MODE_TRANSACTION &&
+           method->transaction == IDEM_TRANSACTION_STATEMENT;
+}
+
 void
 passage_ask_store(struct passage *passage)
 {
@@ -177,6 +186,10 @@ passage_ask_store(struct passage *passage)
     struct idem_ticket *ticket = &passage->ticket;
     const struct idem_clock *clock = passage->once->clock;
 
+    if (!passage->looking && states(passage)) {
+        passage_state(passage);
+        return;
+    }
     (void)IDEM_FAULT("once.claim.before");
     passage->numbered = false;
     ticket->done = asked;

@@ -14,6 +14,9 @@ struct renewal;
  *             the rest: refuse
  *   reply     finish: complete, release or doubt; then the answer, or ask again
  *
+ * With transaction STATEMENT the handler's first half runs in front of the
+ * store, which is asked once for all: claim, statements, second half, record.
+ *
  * Lives in the call's arena. One thread at a time: whoever keeps the call. What
  * others may touch is in flight, under its lock. */
 struct passage {
@@ -37,6 +40,9 @@ struct passage {
     bool numbered; /* its session's number was looked at since the claim */
     bool looking;  /* ask what became of the key, do not claim it */
     bool looked;   /* Redis was asked */
+    bool stating;  /* STATEMENT: the handler's first half is under way */
+    bool stated;   /* … it said OK */
+    bool kept;     /* … what the second half says is recorded */
     char epoch[IDEM_EPOCH_MAX]; /* the authority's, before it was asked */
     /* What this call may say of its effect if it were refused now: REFUSED at
      * first, ROLLED_BACK after an execution that did not commit, IN_DOUBT while
@@ -102,6 +108,16 @@ bool passage_look(struct passage *passage);
 
 /* The handler's answer has come up (or it was not begun). */
 void passage_finish(struct passage *passage);
+
+/* The same, if the limit allows; else the call fails. */
+void passage_run_again(struct passage *passage);
+
+/* The ticket's answer is recorded: it is the call's, and final. */
+void passage_note_recorded(struct passage *passage);
+
+/* STATEMENT: run the handler's first half; it has come up. */
+void passage_state(struct passage *passage);
+void passage_stated(struct passage *passage);
 
 /* These keep the call. ----------------------------------------------------- */
 

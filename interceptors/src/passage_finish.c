@@ -4,6 +4,7 @@
 #include "late.h"
 #include "once_answer.h"
 #include "once_verdict.h"
+#include "passage_outcome.h"
 #include "renewal.h"
 
 #include <idem/context_once.h>
@@ -43,8 +44,8 @@ be_fenced(struct passage *passage)
 
 /* --- Again: a conflict, or a commit that nobody knows of --- */
 
-static void
-run_again(struct passage *passage)
+void
+passage_run_again(struct passage *passage)
 {
     const struct idem_call *call = passage->call;
 
@@ -67,13 +68,13 @@ released_to_repeat(struct idem_ticket *ticket)
     struct passage *passage = (struct passage *)ticket;
 
     passage->effect = IDEM_EFFECT_ROLLED_BACK;
-    run_again(passage);
+    passage_run_again(passage);
 }
 
 /* --- Complete --- */
 
-static void
-note_recorded(struct passage *passage)
+void
+passage_note_recorded(struct passage *passage)
 {
     struct once *once = passage->once;
     struct idem_call *call = passage->call;
@@ -133,7 +134,7 @@ completed(struct idem_ticket *ticket)
     passage_heard(passage);
     switch ((int)ticket->verdict) {
     case IDEM_VERDICT_MINE:
-        note_recorded(passage);
+        passage_note_recorded(passage);
         break;
     case IDEM_VERDICT_DONE:
         passage_replay(passage, &ticket->answer);
@@ -148,11 +149,11 @@ completed(struct idem_ticket *ticket)
         /* Only the claim waits for the lost commit to end one way or the
          * other: a look may be too early (semantics.md, M1). */
         passage->effect = IDEM_EFFECT_IN_DOUBT;
-        run_again(passage);
+        passage_run_again(passage);
         break;
     case IDEM_VERDICT_CONFLICT:
         passage->effect = IDEM_EFFECT_ROLLED_BACK;
-        run_again(passage);
+        passage_run_again(passage);
         break;
     default:
         fail_to_complete(passage);
@@ -211,8 +212,6 @@ release(struct passage *passage)
     ask_to(passage, passage->once->store->ops->release, released);
 }
 
-/* --- A reply that is too large to be stored --- */
-
 /* By the endpoint, which cannot send what the handler made. */
 static bool
 has_lost_reply(const struct idem_call *call)
@@ -221,43 +220,7 @@ has_lost_reply(const struct idem_call *call)
            strcmp(call->outcome.reason, IDEM_REPLY_TOO_LARGE) == 0;
 }
 
-/* TRANSACTION: nothing happened. LEASED: the effect stands, so this answer is
- * the record, and whoever repeats the key is told the same. */
-static void
-fail_too_large(struct passage *passage)
-{
-    struct idem_call *call = passage->call;
-    bool leased = passage->ticket.mode == IDEM_MODE_LEASED;
-
-    idem_call_fail(
-        call, IDEM_RESOURCE_EXHAUSTED,
-        leased ? IDEM_EFFECT_IN_DOUBT : IDEM_EFFECT_ROLLED_BACK,
-        IDEM_REPLY_TOO_LARGE, "the reply has %zu bytes; %s stores at most %zu",
-        call->reply.size, call->method->name, call->method->max_reply);
-}
-
 /* --- What the handler's outcome asks for --- */
-
-static bool
-was_begun(const struct idem_call *call)
-{
-    return call->outcome.effect != IDEM_EFFECT_REFUSED &&
-           call->outcome.effect != IDEM_EFFECT_NOT_SENT;
-}
-
-static bool
-is_recorded(const struct idem_call *call)
-{
-    return call->outcome.status == IDEM_OK ||
-           (call->method->recorded >> call->outcome.status & 1) != 0;
-}
-
-static bool
-is_too_large(const struct idem_call *call)
-{
-    return call->outcome.status == IDEM_OK && call->method->max_reply > 0 &&
-           call->reply.size > call->method->max_reply;
-}
 
 /* A serialization failure or deadlock in the handler, whatever it made of it.
  */
@@ -287,25 +250,6 @@ hold(struct passage *passage)
     ask_to(passage, passage->once->store->ops->doubt, doubted);
 }
 
-/* Of a TRANSACTION, a defect of the handler's and no state of the world. */
-static bool
-ended_badly(const struct passage *passage)
-{
-    enum idem_status status = passage->call->outcome.status;
-
-    return passage->ticket.mode == IDEM_MODE_TRANSACTION &&
-           (status == IDEM_INTERNAL || status == IDEM_UNKNOWN);
-}
-
-/* A dead letter: it ends badly whenever it runs, and is not run again. */
-static bool
-is_exhausted(const struct passage *passage)
-{
-    unsigned max = passage->call->method->max_executions;
-
-    return ended_badly(passage) && max > 0 && passage->ticket.executions >= max;
-}
-
 /* A handler that is to be tried again. */
 static void
 give_back(struct passage *passage)
@@ -319,7 +263,7 @@ give_back(struct passage *passage)
                   call->outcome.status == IDEM_UNKNOWN))
         hold(passage);
     else {
-        passage->ticket.counts = ended_badly(passage);
+        passage->ticket.counts = outcome_is_bad(passage);
         release(passage);
     }
 }
@@ -327,20 +271,10 @@ give_back(struct passage *passage)
 static void
 record(struct passage *passage)
 {
-    struct idem_call *call = passage->call;
-    struct idem_answer *answer = &passage->ticket.answer;
-    struct idem_error err;
-    enum idem_status status;
-
-    if (is_too_large(call) && call->method->oversize != IDEM_OVERSIZE_FAIL)
-        status = answer_without_reply(answer, call, &err);
-    else
-        status = answer_of_call(answer, call, &err);
-    if (status == IDEM_OK) {
+    if (outcome_answer(passage)) {
         complete(passage);
         return;
     }
-    idem_call_fail_with(call, IDEM_EFFECT_ROLLED_BACK, &err);
     if (passage->ticket.mode == IDEM_MODE_LEASED)
         hold(passage);
     else
@@ -356,10 +290,10 @@ finish_handler(struct passage *passage)
     if (leased && has_lost_reply(call)) {
         call->outcome.effect = IDEM_EFFECT_IN_DOUBT;
         record(passage);
-    } else if (is_exhausted(passage)) {
+    } else if (outcome_is_exhausted(passage)) {
         once_count(passage->once, ONCE_EXHAUSTED);
         record(passage);
-    } else if (is_recorded(call))
+    } else if (outcome_is_recorded(call))
         record(passage);
     else
         give_back(passage);
@@ -373,7 +307,7 @@ finish_probe(struct passage *passage)
     struct idem_call *call = passage->call;
 
     if (idem_context_probed(call->context) != IDEM_PROBED_DONE ||
-        (!is_recorded(call) && !has_lost_reply(call))) {
+        (!outcome_is_recorded(call) && !has_lost_reply(call))) {
         hold(passage);
         return;
     }
@@ -394,26 +328,27 @@ void
 passage_finish(struct passage *passage)
 {
     struct idem_call *call = passage->call;
-    bool fails =
-        is_too_large(call) && call->method->oversize == IDEM_OVERSIZE_FAIL;
 
     if (passage->rebuilding) {
         passage_end_rebuild(passage);
+        return;
+    }
+    if (passage->stating) {
+        passage_stated(passage);
         return;
     }
     (void)IDEM_FAULT("once.handler.after");
     renewal_end(passage->renewal);
     passage->renewal = NULL;
     passage->up = true;
-    if (fails)
-        fail_too_large(passage);
+    outcome_limit_reply(passage);
     if (only_probed(passage)) {
         finish_probe(passage);
         return;
     }
     if (passage->ticket.probe)
         once_count(passage->once, ONCE_EXECUTED);
-    if (!was_begun(call))
+    if (!outcome_was_begun(call))
         release(passage);
     else if (met_conflict(passage))
         ask_to(passage, passage->once->store->ops->release, released_to_repeat);

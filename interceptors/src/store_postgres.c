@@ -132,6 +132,12 @@ store_release(struct idem_store *store, struct idem_ticket *ticket)
 }
 
 static void
+store_run(struct idem_store *store, struct idem_ticket *ticket)
+{
+    pg_store_post(pg_store_of(store), ticket, OPERATION_RUN);
+}
+
+static void
 store_doubt(struct idem_store *store, struct idem_ticket *ticket)
 {
     pg_store_post(pg_store_of(store), ticket, OPERATION_DOUBT);
@@ -303,6 +309,7 @@ const struct idem_store_ops pg_store_ops = {
     .claim = store_claim,
     .complete = store_complete,
     .release = store_release,
+    .run = store_run,
     .doubt = store_doubt,
     .renew = store_renew,
     .mark = store_mark,

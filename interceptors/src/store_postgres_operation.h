@@ -16,6 +16,9 @@ pg_operation_fn pg_watermark, pg_acknowledge;
 /* MINE leaves the session pinned, with the transaction open. */
 pg_operation_fn pg_transaction_claim, pg_read_begin;
 
+/* Claims, runs and ends a transaction of its own. */
+pg_operation_fn pg_statement_alone;
+
 /* These end a pinned transaction and always fill the verdict. */
 void pg_transaction_complete(struct pg_session *session,
                              struct idem_ticket *ticket);

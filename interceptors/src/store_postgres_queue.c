@@ -20,7 +20,7 @@ pg_queue_push(struct pg_queue *queue, struct idem_ticket *ticket)
 bool
 pg_ticket_pins(const struct idem_ticket *ticket)
 {
-    return ticket->op == OPERATION_READ ||
+    return ticket->op == OPERATION_READ || ticket->op == OPERATION_RUN ||
            (ticket->op == OPERATION_CLAIM &&
             ticket->mode == IDEM_MODE_TRANSACTION);
 }

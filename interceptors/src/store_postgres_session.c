@@ -20,6 +20,7 @@ static pg_operation_fn *const operations[OPERATIONS] = {
     [OPERATION_WATERMARK] = pg_watermark,
     [OPERATION_ACKNOWLEDGE] = pg_acknowledge,
     [OPERATION_READ] = pg_read_begin,
+    [OPERATION_RUN] = pg_statement_alone,
 };
 
 static int64_t

@@ -34,6 +34,12 @@ release(struct idem_store *store, struct idem_ticket *ticket)
 }
 
 static void
+run(struct idem_store *store, struct idem_ticket *ticket)
+{
+    sqlite_writer_submit(store_of(store), ticket, SQLITE_OP_RUN);
+}
+
+static void
 doubt(struct idem_store *store, struct idem_ticket *ticket)
 {
     sqlite_writer_submit(store_of(store), ticket, SQLITE_OP_DOUBT);
@@ -161,6 +167,7 @@ static const struct idem_store_ops ops = {
     .claim = claim,
     .complete = complete,
     .release = release,
+    .run = run,
     .doubt = doubt,
     .renew = renew,
     .mark = mark,

@@ -27,6 +27,7 @@ enum sqlite_op {
     SQLITE_OP_SETTLE,
     SQLITE_OP_WATERMARK,
     SQLITE_OP_ACKNOWLEDGE,
+    SQLITE_OP_RUN,
     SQLITE_OP_MAINTAIN,
 };
 
@@ -102,6 +103,16 @@ void sqlite_ticket_fail(struct idem_ticket *ticket, enum idem_status status,
  * writer. False: SQL failed, ticket->error says why, nothing of the transaction
  * may stay. */
 bool sqlite_op_run(struct sqlite_store *store, struct idem_ticket *ticket)
+    IDEM_MUST_CHECK;
+
+/* Its claim alone: MINE leaves a record that says RUNNING. */
+bool sqlite_op_claim(struct sqlite_store *store, struct idem_ticket *ticket,
+                     int64_t now_ms) IDEM_MUST_CHECK;
+
+/* store_sqlite_statement.c: claim, statements, answer, record of transaction
+ * STATEMENT, inside a transaction of the writer. As sqlite_op_run. */
+bool sqlite_statement_run(struct sqlite_store *store,
+                          struct idem_ticket *ticket, int64_t now_ms)
     IDEM_MUST_CHECK;
 
 /* A fault point of the ticket's operation, "sqlite.<op>.<step>": true when the

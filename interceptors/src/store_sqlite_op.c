@@ -23,6 +23,7 @@ sqlite_op_fault(const struct idem_ticket *ticket, const char *step)
         [SQLITE_OP_MAINTAIN] = "maintain",
         [SQLITE_OP_WATERMARK] = "watermark",
         [SQLITE_OP_ACKNOWLEDGE] = "acknowledge",
+        [SQLITE_OP_RUN] = "run",
     };
     char point[64];
 
@@ -123,8 +124,9 @@ move(struct sqlite_store *store, struct idem_ticket *ticket,
 
 /* A first attempt inserts first; who comes again looks first, which writes
  * nothing. Never one statement for both: see semantics.md M5. */
-static bool
-claim(struct sqlite_store *store, struct idem_ticket *ticket, int64_t now_ms)
+bool
+sqlite_op_claim(struct sqlite_store *store, struct idem_ticket *ticket,
+                int64_t now_ms)
 {
     const struct idem_key *key = &ticket->id.key;
     bool late = key->minted && key->minted_ms + key->window_ms < now_ms;
@@ -190,7 +192,9 @@ run(struct sqlite_store *store, struct idem_ticket *ticket, int64_t now_ms)
 {
     switch ((enum sqlite_op)ticket->op) {
     case SQLITE_OP_CLAIM:
-        return claim(store, ticket, now_ms);
+        return sqlite_op_claim(store, ticket, now_ms);
+    case SQLITE_OP_RUN:
+        return sqlite_statement_run(store, ticket, now_ms);
     case SQLITE_OP_COMPLETE:
         return complete(store, ticket, now_ms);
     case SQLITE_OP_RELEASE:

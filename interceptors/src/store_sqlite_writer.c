@@ -16,8 +16,8 @@ same_record(const struct idem_record_id *a, const struct idem_record_id *b)
 static bool
 begins(const struct idem_ticket *ticket)
 {
-    return ticket->op == SQLITE_OP_CLAIM || ticket->op == SQLITE_OP_ABANDON ||
-           ticket->op == SQLITE_OP_SETTLE;
+    return ticket->op == SQLITE_OP_CLAIM || ticket->op == SQLITE_OP_RUN ||
+           ticket->op == SQLITE_OP_ABANDON || ticket->op == SQLITE_OP_SETTLE;
 }
 
 static bool
@@ -63,7 +63,7 @@ sqlite_writer_submit(struct sqlite_store *store, struct idem_ticket *ticket,
     if (op == SQLITE_OP_CLAIM || op == SQLITE_OP_RENEW)
         IDEM_ASSERT(ticket->mode != IDEM_MODE_LEASED || ticket->lease_ms > 0);
     ticket->op = (unsigned char)op;
-    if (op == SQLITE_OP_CLAIM)
+    if (op == SQLITE_OP_CLAIM || op == SQLITE_OP_RUN)
         ticket->tx = NULL;
     pthread_mutex_lock(&writer->lock);
     put(writer, ticket);

@@ -68,6 +68,12 @@ idem_context_tx(struct idem_context *context, struct idem_error *err)
                         "a method of mode LEASED has no transaction");
         return NULL;
     }
+    if (slot->states) {
+        (void)idem_fail(err, IDEM_FAILED_PRECONDITION,
+                        "a method of transaction STATEMENT adds its SQL with "
+                        "idem_statement_add");
+        return NULL;
+    }
     if (!slot->tx && slot->mode == IDEM_MODE_NONE)
         slot->tx = slot->store->ops->begin_read(slot->store, slot->arena,
                                                 slot->deadline_ns, err);

@@ -5,6 +5,7 @@
 #include <idem/tx.h>
 
 #include "rows.h"
+#include "statements.h"
 
 /* The transaction that a handler writes in, whichever authority it is of. An
  * authority embeds it as the first member of its own and fills it. One thread
@@ -48,6 +49,9 @@ struct tx_slot {
     struct once *once;        /* LEASED: who let the handler through … */
     const struct idem_ticket *claimed; /* … by this claim */
     bool begun;                        /* LEASED: a step is marked */
+    struct idem_statements statements; /* STATEMENT: the first half adds … */
+    const struct idem_rows *const *rows; /* … the second reads; NULL before */
+    bool states;                         /* STATEMENT */
 };
 
 /* After the handler: end the read transaction of mode NONE, if one was opened.

@@ -230,6 +230,12 @@ idem_context_probed(const struct idem_context *context)
     return context->probed;
 }
 
+void
+idem_context_run(struct idem_context *context)
+{
+    context->run(context);
+}
+
 struct idem_call *
 idem_context_call(const struct idem_context *context)
 {

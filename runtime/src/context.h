@@ -19,6 +19,7 @@ struct idem_context {
     void *slot;
     enum idem_task task;
     enum idem_probed probed;
+    void (*run)(struct idem_context *context); /* the endpoint's */
 };
 
 /* Sets call->context too. */

@@ -99,7 +99,8 @@ invoke(struct server_call *call, idem_invoke_fn *code)
         return;
     context_end(&call->context, code(call->entry->handlers, &call->context,
                                      base->message, reply));
-    if (base->outcome.status == IDEM_OK)
+    if (base->outcome.status == IDEM_OK &&
+        call->context.task != IDEM_TASK_STATE)
         pack_reply(call, reply);
 }
 
@@ -130,11 +131,19 @@ probe_and_run(struct server_call *call)
         pack_reply(call, reply);
 }
 
+void
+endpoint_run(struct idem_context *context)
+{
+    run_handler((struct server_call *)((char *)context -
+                                       offsetof(struct server_call, context)));
+}
+
 static void
 run_task(struct server_call *call)
 {
     switch (call->context.task) {
     case IDEM_TASK_RUN:
+    case IDEM_TASK_STATE:
         run_handler(call);
         break;
     case IDEM_TASK_PROBE:

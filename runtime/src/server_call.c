@@ -227,6 +227,7 @@ fill(struct server_call *call, const struct frame *frame,
     base->ack_below = open->ack_below;
     base->deadline_ns = deadline_ns(base->clock, open);
     context_init(&call->context, base, entry->user);
+    call->context.run = endpoint_run;
     base->key.size = open->key.size;
     if (open->key.size > 0) /* empty on the wire is none */
         base->key.data = idem_arena_copy(base->arena, open->key);

@@ -124,6 +124,9 @@ enum idem_step endpoint_send(struct call *call);
 /* For workers_set_let_go: the connection that a worker keeps. */
 void endpoint_let_go(void *connection);
 
+/* For idem_context_run. */
+void endpoint_run(struct idem_context *context);
+
 /* Jobs of this peer's calls that are sent down on this thread are gathered,
  * from here until NULL, for endpoint_push_gathered: one push, one wake. */
 void endpoint_gather(struct peer *peer);

@@ -292,15 +292,14 @@ complain(const char *point, const struct attempt *attempt)
 }
 
 static void
-a_transaction_has_one_effect_wherever_its_server_dies(void **state)
+have_one_effect_wherever_its_server_dies(struct site *site, call_fn *method)
 {
-    struct site *site = *state;
     struct points points;
     struct attempt first, again;
 
-    find_points(site, effects_add, &points);
+    find_points(site, method, &points);
     for (unsigned i = 0; i < points.n; i++) {
-        crash_at(site, effects_add, points.name[i], &first, &again);
+        crash_at(site, method, points.name[i], &first, &again);
         complain(points.name[i], &first);
         assert_int_equal(first.status, IDEM_OK);
         assert_int_equal(again.status, IDEM_OK);
@@ -308,6 +307,18 @@ a_transaction_has_one_effect_wherever_its_server_dies(void **state)
         assert_int_equal(rows(site), i + 2);
         child_stop(site->server, SIGKILL);
     }
+}
+
+static void
+a_transaction_has_one_effect_wherever_its_server_dies(void **state)
+{
+    have_one_effect_wherever_its_server_dies(*state, effects_add);
+}
+
+static void
+so_has_one_that_states_its_statements(void **state)
+{
+    have_one_effect_wherever_its_server_dies(*state, effects_add_stated);
 }
 
 static bool
@@ -387,6 +398,7 @@ main(int argc, char **argv)
     }
 #define TESTS(site)                                                            \
     TEST(site, a_transaction_has_one_effect_wherever_its_server_dies),         \
+        TEST(site, so_has_one_that_states_its_statements),                     \
         TEST(site,                                                             \
              a_held_key_is_done_once_or_in_doubt_wherever_its_server_dies),    \
         TEST(site, so_is_one_that_marks_its_steps),                            \

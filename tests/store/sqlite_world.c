@@ -77,6 +77,8 @@ sqlite_world_open(struct sqlite_world *world)
         NULL,
     };
     static const char *const after[] = {"complete.after", NULL};
+    static const char *const before_run[] = {"run.before", "run.written", NULL};
+    static const char *const after_run[] = {"run.after", NULL};
 
     *world = (struct sqlite_world){
         .maintain_every_ms = -1,
@@ -91,7 +93,10 @@ sqlite_world_open(struct sqlite_world *world)
                     .lease_ms = 10000,
                     .before_commit = before,
                     .after_commit = after,
-                    .lost_answer = "complete.after"},
+                    .lost_answer = "complete.after",
+                    .before_run_commit = before_run,
+                    .after_run_commit = after_run,
+                    .lost_run = "run.after"},
         .suite = {.factory = &world->factory, .minted = true},
     };
     fake_clock_init(&world->clock);

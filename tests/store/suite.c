@@ -34,8 +34,9 @@ run_with(const struct suite_factory *factory, bool minted)
     chosen = factory;
     minted_keys = minted;
     return suite_run_arrows() + suite_run_fences() + suite_run_transactions() +
-           suite_run_races() + suite_run_settle() + suite_run_abandon() +
-           suite_run_steps() + suite_run_probe() + suite_run_executions();
+           suite_run_statements() + suite_run_races() + suite_run_settle() +
+           suite_run_abandon() + suite_run_steps() + suite_run_probe() +
+           suite_run_executions();
 }
 
 int

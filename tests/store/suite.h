@@ -37,6 +37,11 @@ struct suite_factory {
 
     /* … with the action error: the commit stands, its answer is lost. */
     const char *lost_answer;
+
+    /* The same of run. */
+    const char *const *before_run_commit;
+    const char *const *after_run_commit;
+    const char *lost_run;
 };
 
 /* Runs all; the number of tests that failed. Call it while the process has one

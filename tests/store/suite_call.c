@@ -71,6 +71,24 @@ call_identify(struct suite_call *call)
     idem_record_id_digest(&call->ticket.id);
 }
 
+static bool
+conclude(struct idem_ticket *ticket, const struct idem_rows *const *rows,
+         const struct idem_error *failed)
+{
+    struct suite_call *call = (struct suite_call *)ticket;
+    unsigned n = call->statements.n;
+
+    call->concluded++;
+    call->failed = failed ? failed->status : IDEM_OK;
+    if (!failed && n > 0 && idem_rows_count(rows[n - 1]) > 0)
+        call->number = idem_rows_int(rows[n - 1], 0, 0);
+    ticket->answer = (struct idem_answer){
+        .status = failed ? failed->status : call->says,
+        .reply = idem_bytes_of(failed || call->says ? "" : "ran"),
+    };
+    return !call->released;
+}
+
 void
 call_open(struct suite_call *call, struct suite *suite, const char *key,
           enum idem_mode mode, int request)
@@ -95,6 +113,9 @@ call_open(struct suite_call *call, struct suite *suite, const char *key,
     ticket->deadline_ns = INT64_MAX;
     ticket->arena = arena_new(4096, 0);
     ticket->done = answered;
+    statements_begin(&call->statements, ticket->arena);
+    ticket->statements = &call->statements;
+    ticket->conclude = conclude;
     pthread_mutex_init(&call->lock, NULL);
     pthread_cond_init(&call->wake, NULL);
 }
@@ -137,6 +158,21 @@ call_do(struct suite_call *call, suite_op_fn *op)
 {
     call_start(call, op);
     return call_await(call);
+}
+
+void
+call_add_effect(struct suite_call *call, int64_t amount)
+{
+    idem_statement_add(&call->statements,
+                       "INSERT INTO effects (key, amount) VALUES ($1, $2)"
+                       " RETURNING amount",
+                       IDEM_VALUES(idem_text(call->key), idem_int(amount)));
+}
+
+enum idem_verdict
+call_run(struct suite_call *call)
+{
+    return call_do(call, call->suite->store->ops->run);
 }
 
 enum idem_verdict

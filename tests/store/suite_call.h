@@ -3,6 +3,7 @@
 
 #include "support.h"
 
+#include "statements.h"
 #include "suite.h"
 
 #include <pthread.h>
@@ -23,6 +24,13 @@ struct suite_call {
     pthread_mutex_t lock; /* guards answered */
     pthread_cond_t wake;
     bool answered;
+    /* run: what its second half says, and what it saw. */
+    struct idem_statements statements;
+    enum idem_status says; /* OK: "ran", recorded */
+    bool released;         /* … nothing is recorded */
+    unsigned concluded;    /* times */
+    enum idem_status failed;
+    int64_t number; /* the first value of the last statement's first row */
 };
 
 /* A key that nobody used before. */
@@ -53,6 +61,11 @@ enum idem_verdict call_doubt(struct suite_call *call);
 enum idem_verdict call_renew(struct suite_call *call);
 enum idem_verdict call_mark(struct suite_call *call, const char *step);
 
+/* run: add what writes an effect and gives its amount back; run what was
+ * added. */
+void call_add_effect(struct suite_call *call, int64_t amount);
+enum idem_verdict call_run(struct suite_call *call);
+
 /* Start an operation, wait for it later. */
 void call_start(struct suite_call *call, suite_op_fn *op);
 enum idem_verdict call_await(struct suite_call *call);
@@ -81,6 +94,7 @@ int suite_tear_down(void **state);
 int suite_run_arrows(void);
 int suite_run_fences(void);
 int suite_run_transactions(void);
+int suite_run_statements(void);
 int suite_run_sql(void);
 int suite_run_keys(void);
 int suite_run_races(void);

@@ -13,24 +13,30 @@
 #ifdef IDEM_FAULTS
 
 /* In the child: one call to its end, or to the fault. */
-static void
-live(struct suite *suite, const char *key, enum idem_mode mode)
-{
-    struct suite_call call;
+typedef void life_fn(struct suite_call *call);
 
-    suite->store = suite->factory->open(suite->factory->with);
-    call_open(&call, suite, key, mode, 1);
-    if (call_claim(&call) == IDEM_VERDICT_MINE) {
-        if (mode == IDEM_MODE_TRANSACTION)
-            (void)call_effect(&call, 1);
-        (void)call_complete(&call, IDEM_OK, "lived");
-    }
+static void
+live_in_steps(struct suite_call *call)
+{
+    if (call_claim(call) != IDEM_VERDICT_MINE)
+        return;
+    if (call->ticket.mode == IDEM_MODE_TRANSACTION)
+        (void)call_effect(call, 1);
+    (void)call_complete(call, IDEM_OK, "lived");
 }
 
 static void
-die_at(struct suite *suite, const char *key, enum idem_mode mode,
-       const char *point)
+live_in_one(struct suite_call *call)
 {
+    call_add_effect(call, 1);
+    (void)call_run(call);
+}
+
+static void
+die_living(struct suite *suite, const char *key, enum idem_mode mode,
+           life_fn *live, const char *point)
+{
+    struct suite_call call;
     char plan[128];
     pid_t child;
     int status;
@@ -40,12 +46,21 @@ die_at(struct suite *suite, const char *key, enum idem_mode mode,
     assert_true(child >= 0);
     if (child == 0) {
         fault_set(plan);
-        live(suite, key, mode);
+        suite->store = suite->factory->open(suite->factory->with);
+        call_open(&call, suite, key, mode, 1);
+        live(&call);
         _exit(0);
     }
     assert_int_equal(waitpid(child, &status, 0), child);
     if (!WIFSIGNALED(status) || WTERMSIG(status) != SIGKILL)
         fail_msg("%s was not reached", plan);
+}
+
+static void
+die_at(struct suite *suite, const char *key, enum idem_mode mode,
+       const char *point)
+{
+    die_living(suite, key, mode, live_in_steps, point);
 }
 
 static void
@@ -100,6 +115,55 @@ a_crash_after_the_commit_leaves_effect_and_record(void **state)
         call_open(&call, suite, key, IDEM_MODE_TRANSACTION, 1);
         assert_int_equal(call_claim(&call), IDEM_VERDICT_DONE);
         assert_text(call.ticket.answer.reply, "lived");
+        call_close(&call);
+        shut(suite);
+    }
+}
+
+/* Faults 5, 13, 14 in one operation. */
+static void
+a_crash_before_the_commit_of_a_run_leaves_nothing(void **state)
+{
+    struct suite *suite = *state;
+    const char *const *point = suite->factory->before_run_commit;
+
+    for (; *point; point++) {
+        struct suite_call call;
+        char key[IDEM_KEY_MAX + 1];
+
+        suite_key(suite, key);
+        die_living(suite, key, IDEM_MODE_TRANSACTION, live_in_one, *point);
+        reopen(suite);
+        assert_int_equal(suite_effects(suite, key), 0);
+        call_open(&call, suite, key, IDEM_MODE_TRANSACTION, 1);
+        call_add_effect(&call, 1);
+        assert_int_equal(call_run(&call), IDEM_VERDICT_MINE);
+        assert_int_equal(suite_effects(suite, key), 1);
+        call_close(&call);
+        shut(suite);
+    }
+}
+
+/* Fault 11 and B006 in one operation. */
+static void
+a_crash_after_the_commit_of_a_run_leaves_effect_and_record(void **state)
+{
+    struct suite *suite = *state;
+    const char *const *point = suite->factory->after_run_commit;
+
+    for (; *point; point++) {
+        struct suite_call call;
+        char key[IDEM_KEY_MAX + 1];
+
+        suite_key(suite, key);
+        die_living(suite, key, IDEM_MODE_TRANSACTION, live_in_one, *point);
+        reopen(suite);
+        assert_int_equal(suite_effects(suite, key), 1);
+        call_open(&call, suite, key, IDEM_MODE_TRANSACTION, 1);
+        call_add_effect(&call, 1);
+        assert_int_equal(call_run(&call), IDEM_VERDICT_DONE);
+        assert_text(call.ticket.answer.reply, "ran");
+        assert_int_equal(suite_effects(suite, key), 1);
         call_close(&call);
         shut(suite);
     }
@@ -189,6 +253,10 @@ suite_run_crashes(const struct suite_factory *factory)
                                   &suite),
         cmocka_unit_test_prestate(
             a_crash_after_the_commit_leaves_effect_and_record, &suite),
+        cmocka_unit_test_prestate(
+            a_crash_before_the_commit_of_a_run_leaves_nothing, &suite),
+        cmocka_unit_test_prestate(
+            a_crash_after_the_commit_of_a_run_leaves_effect_and_record, &suite),
         cmocka_unit_test_prestate(a_lease_of_a_dead_process_ends, &suite),
         cmocka_unit_test_prestate(a_held_lease_of_a_dead_process_is_in_doubt,
                                   &suite),

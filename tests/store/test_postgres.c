@@ -109,6 +109,9 @@ main(void)
         .before_commit = before,
         .after_commit = after,
         .lost_answer = "commit.after",
+        .before_run_commit = before,
+        .after_run_commit = after,
+        .lost_run = "commit.after",
     };
     struct idem_error err;
     int failed;

@@ -229,6 +229,34 @@ rebuild_add(struct idem_context *context, const effects_add_request *request,
     return reply_to(context, request, reply);
 }
 
+/* As add, in two halves. */
+static enum idem_status
+add_stated_statements(struct idem_context *context,
+                      const effects_add_request *request,
+                      struct idem_statements *statements)
+{
+    begin(idem_context_user(context));
+    if (request->amount < 0)
+        return idem_context_fail(context, IDEM_INVALID_ARGUMENT,
+                                 "an amount is not negative");
+    idem_statement_add(
+        statements,
+        "INSERT INTO effects (number, key, amount) "
+        "SELECT count(*) + 1, $1, $2 FROM effects RETURNING number",
+        IDEM_VALUES(idem_text(idem_context_key(context)),
+                    idem_int(request->amount)));
+    return IDEM_OK;
+}
+
+static enum idem_status
+add_stated_reply(struct idem_context *context,
+                 const effects_add_request *request,
+                 const struct idem_rows *const *rows, effects_add_reply *reply)
+{
+    reply->number = idem_rows_int(rows[0], 0, 0);
+    return reply_to(context, request, reply);
+}
+
 /* As push; a crash before the mark has begun nothing. */
 static enum idem_status
 push_step(struct idem_context *context, const effects_add_request *request,
@@ -298,6 +326,8 @@ const struct effects_handlers effects_handlers = {
     .add_rebuild_rebuild = rebuild_add,
     .add_numbered = add,
     .push_numbered = push,
+    .add_stated_statements = add_stated_statements,
+    .add_stated_reply = add_stated_reply,
     .push = push,
     .push_always = push,
     .push_again = push,

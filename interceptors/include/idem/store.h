@@ -47,6 +47,8 @@
 
 #define IDEM_EPOCH_MAX 64 /* bytes, with the NUL */
 
+struct idem_rows;
+struct idem_statements;
 struct idem_store;
 struct idem_tx;
 
@@ -141,6 +143,18 @@ struct idem_ticket {
                                                * store's, until complete or release
                                                * has answered */
 
+    const struct idem_statements *statements; /* in: run */
+
+    /* run: from the statements' rows (rows[i] of statement i), or from the
+     * failure of one of them (then rows is NULL), to the answer. True: record
+     * ticket->answer, with what the statements wrote when its status is OK,
+     * else without; false: record nothing and undo it. On a thread of the store
+     * inside the transaction; must not block. Again whenever the transaction is
+     * begun anew: the last time counts. */
+    bool (*conclude)(struct idem_ticket *ticket,
+                     const struct idem_rows *const *rows,
+                     const struct idem_error *failed);
+
     /* Once per operation, on a thread of the store, never inside the call of
      * the operation. Must not block. */
     void (*done)(struct idem_ticket *ticket);
@@ -173,6 +187,14 @@ struct idem_store_ops {
     /* Give the key back: the call may be tried again. TRANSACTION: roll back.
      * Verdicts: MINE FENCED FAILED; DOUBT as in complete. */
     void (*release)(struct idem_store *store, struct idem_ticket *ticket);
+
+    /* Mode TRANSACTION in one operation: claim, run ticket->statements, ask
+     * ticket->conclude, record, commit. Operations that wait at the same time
+     * share a commit; one that fails or says "no" does not touch its
+     * neighbours'. Verdicts: MINE: what conclude said last is done; FAILED;
+     * DONE RUNNING REUSED EXPIRED DOUBT ABANDONED as of claim; UNKNOWN CONFLICT
+     * as of complete, when repeating inside did not help. */
+    void (*run)(struct idem_store *store, struct idem_ticket *ticket);
 
     /* LEASED: the outcome is not known; HOLD it as in doubt. Verdicts: MINE
      * FENCED FAILED. */

@@ -27,6 +27,7 @@ enum idem_task {
     IDEM_TASK_RUN,     /* the handler */
     IDEM_TASK_PROBE,   /* the probe; then, if it says NOT_DONE, the handler */
     IDEM_TASK_REBUILD, /* the method's rebuild, which it has */
+    IDEM_TASK_STATE,   /* the handler's first half, which makes no reply */
 };
 
 /* RUN until set. Before the endpoint, by the holder of the call. */
@@ -36,6 +37,9 @@ IDEM_API void idem_context_set_task(struct idem_context *context,
 /* What the probe of this task has said; UNKNOWN when it was not asked. */
 IDEM_API enum idem_probed
 idem_context_probed(const struct idem_context *context);
+/* Run the handler here and now, on the thread of whoever holds the call, as the
+ * endpoint does: outcome and reply are in the call afterwards. */
+IDEM_API void idem_context_run(struct idem_context *context);
 
 /* The call that the handler answers. */
 IDEM_API struct idem_call *

@@ -16,6 +16,14 @@ enum idem_mode {
     IDEM_MODE_LEASED = 3,      /* effect is outside the database */
 };
 
+/* TRANSACTION: how the handler writes. */
+enum idem_transaction {
+    IDEM_TRANSACTION_INTERACTIVE = 1, /* it runs SQL itself */
+    IDEM_TRANSACTION_STATEMENT = 2,   /* it states its SQL, then makes the reply
+                                       * of the rows: invoke runs in two halves
+                                       * (<idem/statement.h>) */
+};
+
 enum idem_key_source {
     IDEM_KEY_MINTED = 1,  /* the client makes a key that carries its time */
     IDEM_KEY_FIELDS = 2,  /* the key is in the request */
@@ -133,9 +141,10 @@ struct idem_method {
     enum idem_in_flight in_flight;
     enum idem_ask_redis ask_redis;
     enum idem_after_crash after_crash;
-    bool steps;              /* LEASED: the handler marks its steps */
-    unsigned max_executions; /* that may end badly; 0: any number */
-    size_t max_reply;        /* bytes of the largest stored reply */
+    bool steps;                        /* LEASED: the handler marks its steps */
+    enum idem_transaction transaction; /* TRANSACTION */
+    unsigned max_executions;           /* that may end badly; 0: any number */
+    size_t max_reply;                  /* bytes of the largest stored reply */
     enum idem_oversize oversize;
     struct idem_retry_policy retry;
 };

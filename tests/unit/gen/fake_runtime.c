@@ -92,3 +92,17 @@ idem_context_fail(struct idem_context *context, enum idem_status status,
     va_end(args);
     return status;
 }
+
+struct idem_statements *
+idem_context_statements(struct idem_context *context)
+{
+    (void)context;
+    return fake_runtime.statements;
+}
+
+const struct idem_rows *const *
+idem_context_rows(struct idem_context *context)
+{
+    (void)context;
+    return fake_runtime.rows;
+}

@@ -4,6 +4,7 @@
 #include <idem/channel.h>
 #include <idem/context.h>
 #include <idem/server.h>
+#include <idem/statement.h>
 
 /* What the stubs call, without a network: it notes what it was given and
  * answers what the test says. */
@@ -21,6 +22,8 @@ struct fake_runtime {
     size_t size;
     void *user;
     char failure[IDEM_MESSAGE_MAX];
+    struct idem_statements *statements;  /* the call's … */
+    const struct idem_rows *const *rows; /* … and what came of them */
 };
 
 #ifdef __cplusplus

@@ -153,6 +153,68 @@ an_empty_slot_is_unimplemented(void **state)
                         "shop.v1.Shop/Delete has no handler");
 }
 
+static struct idem_statements *seen_statements;
+static const struct idem_rows *const *seen_rows;
+
+static enum idem_status
+move_statements(struct idem_context *context, const shop_party *request,
+                struct idem_statements *statements)
+{
+    (void)context;
+    (void)request;
+    seen_statements = statements;
+    return IDEM_OK;
+}
+
+static enum idem_status
+move_reply(struct idem_context *context, const shop_party *request,
+           const struct idem_rows *const *rows, shop_buy_reply *reply)
+{
+    (void)context;
+    seen_rows = rows;
+    reply->state = SHOP_ORDER_STATE_PAID;
+    return request->number == 7 ? IDEM_OK : IDEM_NOT_FOUND;
+}
+
+/* Without rows it is the first half's turn, with them the second one's. */
+static void
+a_method_of_statements_has_two_slots(void **state)
+{
+    const struct shop_back_office_handlers table = {
+        .move_statements = move_statements, .move_reply = move_reply};
+    const struct idem_rows *const rows[] = {NULL};
+    struct idem_statements *statements =
+        (struct idem_statements *)(void *)state;
+    shop_party request = SHOP_PARTY_INIT;
+    shop_buy_reply reply = SHOP_BUY_REPLY_INIT;
+    idem_invoke_fn *invoke = shop_back_office_move_method.invoke;
+
+    request.number = 7;
+    fake_runtime.statements = statements;
+    assert_int_equal(invoke(&table, NULL, &request.base, &reply.base), IDEM_OK);
+    assert_ptr_equal(seen_statements, statements);
+    assert_null(seen_rows);
+    fake_runtime.rows = rows;
+    assert_int_equal(invoke(&table, NULL, &request.base, &reply.base), IDEM_OK);
+    assert_ptr_equal(seen_rows, rows);
+    assert_int_equal(reply.state, SHOP_ORDER_STATE_PAID);
+}
+
+static void
+half_a_method_of_statements_is_unimplemented(void **state)
+{
+    const struct shop_back_office_handlers table = {.move_reply = move_reply};
+    shop_party request = SHOP_PARTY_INIT;
+    shop_buy_reply reply = SHOP_BUY_REPLY_INIT;
+
+    (void)state;
+    assert_int_equal(shop_back_office_move_method.invoke(
+                         &table, NULL, &request.base, &reply.base),
+                     IDEM_UNIMPLEMENTED);
+    assert_string_equal(fake_runtime.failure,
+                        "shop.v1.BackOffice/Move has no handler");
+}
+
 static void
 a_table_is_registered_with_its_size_and_user(void **state)
 {
@@ -245,6 +307,9 @@ main(void)
         cmocka_unit_test_setup(what_an_option_promises_is_registered_or_refused,
                                reset),
         cmocka_unit_test_setup(a_probe_gets_its_own_types, reset),
+        cmocka_unit_test_setup(a_method_of_statements_has_two_slots, reset),
+        cmocka_unit_test_setup(half_a_method_of_statements_is_unimplemented,
+                               reset),
         cmocka_unit_test_setup(a_table_is_registered_with_its_size_and_user,
                                reset),
     };

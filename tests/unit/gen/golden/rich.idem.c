@@ -228,6 +228,7 @@ const struct idem_method shop_methods[6] = {
         .after_crash = IDEM_AFTER_CRASH_HOLD,
         .steps = false,
         .max_executions = 7,
+        .transaction = IDEM_TRANSACTION_INTERACTIVE,
         .max_reply = 4096,
         .oversize = IDEM_OVERSIZE_DIGEST,
         .retry = {.max_attempts = 3,
@@ -258,6 +259,7 @@ const struct idem_method shop_methods[6] = {
         .after_crash = IDEM_AFTER_CRASH_REEXECUTE,
         .steps = true,
         .max_executions = 20,
+        .transaction = IDEM_TRANSACTION_INTERACTIVE,
         .max_reply = 1048576,
         .oversize = IDEM_OVERSIZE_FAIL,
         .retry = {.max_attempts = 4,
@@ -320,6 +322,7 @@ const struct idem_method shop_methods[6] = {
         .after_crash = IDEM_AFTER_CRASH_HOLD,
         .steps = false,
         .max_executions = 0,
+        .transaction = IDEM_TRANSACTION_INTERACTIVE,
         .max_reply = 0,
         .oversize = IDEM_OVERSIZE_FAIL,
     },
@@ -345,6 +348,7 @@ const struct idem_method shop_methods[6] = {
         .after_crash = IDEM_AFTER_CRASH_HOLD,
         .steps = false,
         .max_executions = 0,
+        .transaction = IDEM_TRANSACTION_INTERACTIVE,
         .max_reply = 0,
         .oversize = IDEM_OVERSIZE_FAIL,
         .retry = {.max_attempts = 5,
@@ -379,6 +383,7 @@ const struct idem_method shop_methods[6] = {
         .after_crash = IDEM_AFTER_CRASH_HOLD,
         .steps = false,
         .max_executions = 0,
+        .transaction = IDEM_TRANSACTION_INTERACTIVE,
         .max_reply = 0,
         .oversize = IDEM_OVERSIZE_FAIL,
     },
@@ -718,7 +723,29 @@ invoke_shop_back_office_close(const void *handlers,
         (google_protobuf_empty *)reply);
 }
 
-const struct idem_method shop_back_office_methods[1] = {
+static enum idem_status
+invoke_shop_back_office_move(const void *handlers,
+    struct idem_context *context,
+    const struct ProtobufCMessage *request,
+    struct ProtobufCMessage *reply)
+{
+    const struct shop_back_office_handlers *table = handlers;
+    const struct idem_rows *const *rows =
+        idem_context_rows(context);
+
+    if (!table->move_statements || !table->move_reply)
+        return idem_context_fail(context, IDEM_UNIMPLEMENTED,
+            "%s has no handler", SHOP_BACK_OFFICE_MOVE_METHOD);
+    if (!rows)
+        return table->move_statements(context,
+            (const shop_party *)request,
+            idem_context_statements(context));
+    return table->move_reply(context,
+        (const shop_party *)request, rows,
+        (shop_buy_reply *)reply);
+}
+
+const struct idem_method shop_back_office_methods[2] = {
     {
         .name = SHOP_BACK_OFFICE_CLOSE_METHOD,
         .scope = "shop.v1.BackOffice/Close",
@@ -741,6 +768,37 @@ const struct idem_method shop_back_office_methods[1] = {
         .after_crash = IDEM_AFTER_CRASH_HOLD,
         .steps = false,
         .max_executions = 20,
+        .transaction = IDEM_TRANSACTION_INTERACTIVE,
+        .max_reply = 1048576,
+        .oversize = IDEM_OVERSIZE_FAIL,
+        .retry = {.max_attempts = 5,
+                  .initial_backoff_ms = 100,
+                  .max_backoff_ms = 2000,
+                  .backoff_multiplier_milli = 2000,
+                  .retryable = 0x4000},
+    },
+    {
+        .name = SHOP_BACK_OFFICE_MOVE_METHOD,
+        .scope = "shop.v1.BackOffice/Move",
+        .request = &shop__v1__party__descriptor,
+        .reply = &shop__v1__buy_reply__descriptor,
+        .invoke = invoke_shop_back_office_move,
+        .mode = IDEM_MODE_TRANSACTION,
+        .dispatch = IDEM_DISPATCH_INLINE,
+        .read_only = false,
+        .idempotent = false,
+        .key_source = IDEM_KEY_MINTED,
+        .key_required = true,
+        .window_ms = 86400000,
+        .timeout_ms = 0,
+        .lease_ms = 10000,
+        .max_execution_ms = 300000,
+        .recorded = 0x9ae9,
+        .in_flight = IDEM_IN_FLIGHT_WAIT,
+        .ask_redis = IDEM_ASK_REDIS_REPEATS,
+        .after_crash = IDEM_AFTER_CRASH_HOLD,
+        .steps = false,
+        .transaction = IDEM_TRANSACTION_STATEMENT,
         .max_reply = 1048576,
         .oversize = IDEM_OVERSIZE_FAIL,
         .retry = {.max_attempts = 5,
@@ -754,7 +812,7 @@ const struct idem_method shop_back_office_methods[1] = {
 const struct idem_service shop_back_office_service = {
     .name = SHOP_BACK_OFFICE_SERVICE,
     .methods = shop_back_office_methods,
-    .n_methods = 1,
+    .n_methods = 2,
     .descriptors = {file_descriptors, sizeof(file_descriptors)},
 };
 
@@ -820,5 +878,61 @@ shop_back_office_close_read_reply(struct idem_bytes bytes,
 
     if (status == IDEM_OK)
         *reply = (google_protobuf_empty *)raw;
+    return status;
+}
+
+enum idem_status
+shop_back_office_move(struct idem_channel *channel,
+    const shop_party *request,
+    shop_buy_reply **reply,
+    const struct idem_call_options *options,
+    struct idem_outcome *outcome)
+{
+    struct ProtobufCMessage *raw = NULL;
+    enum idem_status status = idem_channel_call(channel,
+        &shop_back_office_move_method,
+        (const struct ProtobufCMessage *)request,
+        reply ? &raw : NULL, options, outcome);
+
+    if (reply && status == IDEM_OK)
+        *reply = (shop_buy_reply *)raw;
+    return status;
+}
+
+static void
+finish_shop_back_office_move(struct idem_call *call,
+    const struct ProtobufCMessage *reply,
+    const struct idem_outcome *outcome, void (*author)(void))
+{
+    shop_back_office_move_done *done = (shop_back_office_move_done *)author;
+
+    if (done)
+        done(call, (const shop_buy_reply *)reply, outcome);
+}
+
+struct idem_call *
+shop_back_office_move_async(struct idem_channel *channel,
+    const shop_party *request,
+    const struct idem_call_options *options,
+    shop_back_office_move_done *done)
+{
+    return idem_channel_start(channel,
+        &shop_back_office_move_method,
+        (const struct ProtobufCMessage *)request, options,
+        finish_shop_back_office_move,
+        (void (*)(void))done);
+}
+
+enum idem_status
+shop_back_office_move_read_reply(struct idem_bytes bytes,
+    shop_buy_reply **reply,
+    struct idem_error *err)
+{
+    struct ProtobufCMessage *raw;
+    enum idem_status status = idem_channel_read_reply(
+        &shop_back_office_move_method, bytes, &raw, err);
+
+    if (status == IDEM_OK)
+        *reply = (shop_buy_reply *)raw;
     return status;
 }

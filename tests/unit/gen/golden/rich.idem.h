@@ -11,6 +11,7 @@
 #include <idem/channel.h>
 #include <idem/context.h>
 #include <idem/server.h>
+#include <idem/statement.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -289,7 +290,7 @@ struct idem_call *shop_look_async(struct idem_channel *channel,
 
 /* Not the file's main one: its names say so. */
 #define SHOP_BACK_OFFICE_SERVICE "shop.v1.BackOffice"
-extern const struct idem_method shop_back_office_methods[1];
+extern const struct idem_method shop_back_office_methods[2];
 extern const struct idem_service shop_back_office_service;
 
 /* What answers shop.v1.BackOffice. An empty slot answers UNIMPLEMENTED.
@@ -299,6 +300,18 @@ struct shop_back_office_handlers {
     enum idem_status (*close)(struct idem_context *context,
         const google_protobuf_empty *request,
         google_protobuf_empty *reply);
+    /* Two slots of the handler table. */
+    /* First: which statements are to be run (<idem/statement.h>).
+     * Both may run more than once and must not block. */
+    enum idem_status (*move_statements)(
+        struct idem_context *context,
+        const shop_party *request,
+        struct idem_statements *statements);
+    /* Then: the reply; rows[i] are those of statement i. */
+    enum idem_status (*move_reply)(struct idem_context *context,
+        const shop_party *request,
+        const struct idem_rows *const *rows,
+        shop_buy_reply *reply);
 };
 
 /* Before the server starts. handlers is copied; user is what
@@ -335,6 +348,37 @@ struct idem_call *shop_back_office_close_async(struct idem_channel *channel,
  * OK *reply is the caller's, as above. */
 enum idem_status shop_back_office_close_read_reply(
     struct idem_bytes bytes, google_protobuf_empty **reply,
+    struct idem_error *err) IDEM_MUST_CHECK;
+
+/* shop.v1.BackOffice/Move: mode TRANSACTION. */
+/* Two slots of the handler table. */
+#define SHOP_BACK_OFFICE_MOVE_METHOD "shop.v1.BackOffice/Move"
+#define shop_back_office_move_method (shop_back_office_methods[1])
+
+/* Call and wait. On OK *reply is the caller's, to be freed
+ * with shop_buy_reply_free(). reply, options and outcome may be NULL. */
+enum idem_status shop_back_office_move(struct idem_channel *channel,
+    const shop_party *request,
+    shop_buy_reply **reply,
+    const struct idem_call_options *options,
+    struct idem_outcome *outcome);
+
+/* Start the call; done runs exactly once, on a thread of the
+ * library. reply is NULL unless the outcome is OK, and done's
+ * only while it runs. Give the handle back with
+ * idem_call_release(). */
+typedef void shop_back_office_move_done(struct idem_call *call,
+    const shop_buy_reply *reply,
+    const struct idem_outcome *outcome);
+struct idem_call *shop_back_office_move_async(struct idem_channel *channel,
+    const shop_party *request,
+    const struct idem_call_options *options,
+    shop_back_office_move_done *done);
+
+/* The reply from its bytes, as idem_resolve() gives them. On
+ * OK *reply is the caller's, as above. */
+enum idem_status shop_back_office_move_read_reply(
+    struct idem_bytes bytes, shop_buy_reply **reply,
     struct idem_error *err) IDEM_MUST_CHECK;
 
 #ifdef __cplusplus

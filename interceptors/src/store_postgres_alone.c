@@ -1,0 +1,40 @@
+#include "store_postgres_operation.h"
+
+#include "statements.h"
+
+/* transaction: STATEMENT for one call in a transaction of its own, step by step
+ * as a handler would go: for a call that must not touch its neighbours, because
+ * it failed, or said "no" after it had written, or met a record that is to be
+ * taken over. */
+
+/* What the second half says is done: the verdict is filled. */
+static void
+end(struct pg_session *session, struct idem_ticket *ticket,
+    const struct idem_rows *const *rows, const struct idem_error *failed)
+{
+    if (!rows && failed->status == IDEM_ABORTED) {
+        pg_transaction_release(session, ticket);
+        if (ticket->verdict == IDEM_VERDICT_MINE)
+            ticket->verdict = IDEM_VERDICT_CONFLICT;
+    } else if (ticket->conclude(ticket, rows, rows ? NULL : failed)) {
+        pg_transaction_complete(session, ticket);
+    } else {
+        pg_transaction_release(session, ticket);
+    }
+}
+
+enum pg_end
+pg_statement_alone(struct pg_session *session, struct idem_ticket *ticket,
+                   bool again)
+{
+    struct idem_error failed = {.status = IDEM_OK};
+    const struct idem_rows *const *rows;
+    enum pg_end claimed = pg_transaction_claim(session, ticket, again);
+
+    if (claimed != PG_OK || ticket->verdict != IDEM_VERDICT_MINE)
+        return claimed;
+    session->pinned = false; /* it ends before this returns */
+    rows = statements_run(ticket->statements, &session->tx, &failed);
+    end(session, ticket, rows, &failed);
+    return PG_OK;
+}
