@@ -40,24 +40,34 @@ rewind_request(struct idem_call *call, const struct retry *retry, bool seen)
     call->attempt += seen;
 }
 
-static enum idem_step
-retry_reply(struct idem_interceptor *self, struct idem_call *call)
+static struct retry_question
+ask_about(const struct idem_call *call)
 {
-    struct retry *retry = idem_call_state(call, self);
-    struct retry_question question = {
-        .method = call->method,
+    return (struct retry_question){
+        .policy = &call->method->retry,
         .outcome = &call->outcome,
+        .safe = call->key.size > 0 || call->method->read_only ||
+                call->method->idempotent,
         .keyed = call->key.size > 0,
         .interrupted = idem_call_interrupted(call),
         .remaining_ns = idem_call_remaining_ns(call),
         .clock = call->clock,
     };
+}
+
+static enum idem_step
+retry_reply(struct idem_interceptor *self, struct idem_call *call)
+{
+    struct retry *retry = idem_call_state(call, self);
+    struct retry_question question = ask_about(call);
     struct retry_answer answer = retry_next(&retry->progress, &question);
 
     /* Also when it goes on: whoever interrupts the pause ends the call with the
      * effect that it has had so far. */
     call->outcome.effect = retry->progress.worst;
-    if (answer.stop != RETRY_GO)
+    retry_say_stop(&call->outcome,
+                   answer.go ? IDEM_STOP_INTERRUPTED : answer.stop);
+    if (!answer.go)
         return IDEM_NEXT;
 
     rewind_request(call, retry, answer.seen);

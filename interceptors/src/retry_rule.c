@@ -4,6 +4,7 @@
 
 #include <idem/reason.h>
 
+#include <stdio.h>
 #include <string.h>
 
 #define MS 1000000LL
@@ -16,7 +17,7 @@ static const struct retry_backoff unsent_backoff = {10, 1000, 2000};
 static const struct retry_backoff running_backoff = {20, 1000, 2000};
 
 static struct retry_answer
-stop(enum retry_stop why)
+stop(enum idem_stop why)
 {
     return (struct retry_answer){.stop = why};
 }
@@ -25,8 +26,9 @@ static struct retry_answer
 go(const struct retry_question *question, int64_t pause_ns, bool seen)
 {
     if (pause_ns >= question->remaining_ns)
-        return stop(RETRY_STOP_DEADLINE);
-    return (struct retry_answer){RETRY_GO, pause_ns, seen};
+        return stop(IDEM_STOP_DEADLINE);
+    return (struct retry_answer){
+        .go = true, .pause_ns = pause_ns, .seen = seen};
 }
 
 static bool
@@ -62,42 +64,33 @@ not_connected(const struct idem_outcome *outcome)
 
 /* Only the way to the server failed: a request that is too large never leaves
  * either, and it never will (case B035). */
-static bool
-never_left(const struct idem_outcome *outcome)
+bool
+retry_never_left(const struct idem_outcome *outcome)
 {
     return outcome->effect == IDEM_EFFECT_NOT_SENT &&
            outcome->status == IDEM_UNAVAILABLE && !not_connected(outcome);
 }
 
-static bool
-turned_away(const struct idem_outcome *outcome)
+bool
+retry_turned_away(const struct idem_outcome *outcome)
 {
     return outcome->effect == IDEM_EFFECT_REFUSED &&
-           outcome->status == IDEM_UNAVAILABLE && !named(outcome);
+           outcome->status == IDEM_UNAVAILABLE && outcome->retry_after_ms == -1;
 }
 
-static bool
-first_still_runs(const struct idem_outcome *outcome)
+bool
+retry_first_runs(const struct idem_outcome *outcome)
 {
     return outcome->status == IDEM_ABORTED &&
            strcmp(outcome->reason, IDEM_KEY_RUNNING) == 0;
 }
 
-static bool
-may_repeat_doubt(const struct retry_question *question)
-{
-    return question->keyed || question->method->read_only ||
-           question->method->idempotent;
-}
-
 /* Is it a status that the policy repeats? A connection that was lost is, in
  * whatever list. A limit is the same each time, unless the server names a time
  * at which it is not (client.md 2.13). */
-static bool
-is_repeated(const struct retry_question *question)
+bool
+retry_is_repeated(const struct idem_outcome *outcome, uint32_t codes)
 {
-    const struct idem_outcome *outcome = question->outcome;
-
     if (outcome->effect == IDEM_EFFECT_NOT_SENT && !not_connected(outcome))
         return false;
     if (outcome->effect == IDEM_EFFECT_IN_DOUBT &&
@@ -106,7 +99,7 @@ is_repeated(const struct retry_question *question)
     if (outcome->effect == IDEM_EFFECT_REFUSED &&
         outcome->status == IDEM_RESOURCE_EXHAUSTED && !named(outcome))
         return false;
-    return has_code(question->method->retry.retryable, outcome->status);
+    return has_code(codes, outcome->status);
 }
 
 /* The server's time is obeyed exactly, and the pauses begin anew after it. */
@@ -114,7 +107,7 @@ static int64_t
 policy_pause_ns(struct retry_progress *progress,
                 const struct retry_question *question)
 {
-    const struct idem_retry_policy *policy = &question->method->retry;
+    const struct idem_retry_policy *policy = question->policy;
     struct retry_backoff backoff = {policy->initial_backoff_ms,
                                     policy->max_backoff_ms,
                                     policy->backoff_multiplier_milli};
@@ -126,19 +119,64 @@ policy_pause_ns(struct retry_progress *progress,
     return retry_backoff_ns(&backoff, ++progress->pauses, question->clock);
 }
 
+/* Why what the server said, or did not, ends the call. The throttle counts a
+ * failure also when no attempt follows; a pushback counts whatever the status
+ * (A6). UNASKED: it does not end it. */
+static enum idem_stop
+stop_by_answer(const struct retry_question *question)
+{
+    const struct idem_outcome *outcome = question->outcome;
+    struct throttle *throttle = question->throttle;
+
+    if (outcome->retry_after_ms == IDEM_RETRY_NEVER) {
+        if (throttle)
+            (void)throttle_failure(throttle);
+        return IDEM_STOP_PUSHBACK;
+    }
+    if (outcome->final)
+        return IDEM_STOP_FINAL;
+    if (!retry_is_repeated(outcome, question->policy->retryable))
+        return IDEM_STOP_STATUS;
+    if (throttle && !throttle_failure(throttle))
+        return IDEM_STOP_THROTTLED;
+    if (outcome->effect == IDEM_EFFECT_IN_DOUBT && !question->safe)
+        return IDEM_STOP_IN_DOUBT;
+    return IDEM_STOP_UNASKED;
+}
+
+/* The order is client.md 2.4's, steps 3 to 9. */
 static struct retry_answer
 by_policy(struct retry_progress *progress,
           const struct retry_question *question)
 {
+    const struct idem_clock *clock = question->clock;
+    struct retry_answer answer;
+    enum idem_stop why;
+
+    if (question->policy->max_attempts == 0)
+        return stop(question->outcome->final ? IDEM_STOP_FINAL
+                                             : IDEM_STOP_NO_POLICY);
     progress->spent++;
-    if (!is_repeated(question))
-        return stop(RETRY_STOP_STATUS);
-    if (question->outcome->effect == IDEM_EFFECT_IN_DOUBT &&
-        !may_repeat_doubt(question))
-        return stop(RETRY_STOP_IN_DOUBT);
-    if (progress->spent >= question->method->retry.max_attempts)
-        return stop(RETRY_STOP_ATTEMPTS);
-    return go(question, policy_pause_ns(progress, question), true);
+    why = stop_by_answer(question);
+    if (why != IDEM_STOP_UNASKED)
+        return stop(why);
+    if (question->too_large)
+        return stop(IDEM_STOP_BUFFER);
+    if (progress->spent >= question->policy->max_attempts)
+        return stop(IDEM_STOP_ATTEMPTS);
+    answer = go(question, policy_pause_ns(progress, question), true);
+    if (answer.go && question->budget &&
+        !budget_take(question->budget, clock->monotonic_ns(clock)))
+        return stop(IDEM_STOP_BUDGET);
+    return answer;
+}
+
+static struct retry_answer
+after_ok(const struct retry_question *question)
+{
+    if (question->throttle && question->policy->max_attempts > 0)
+        throttle_success(question->throttle);
+    return stop(IDEM_STOP_OK);
 }
 
 static struct retry_answer
@@ -146,7 +184,7 @@ after_unsent(struct retry_progress *progress,
              const struct retry_question *question)
 {
     if (++progress->unsent > UNSENT_MAX)
-        return stop(RETRY_STOP_ATTEMPTS);
+        return stop(IDEM_STOP_ATTEMPTS);
     return go(
         question,
         retry_backoff_ns(&unsent_backoff, progress->unsent, question->clock),
@@ -171,7 +209,7 @@ after_running(struct retry_progress *progress,
 static void
 count(struct retry_progress *progress, const struct idem_outcome *outcome)
 {
-    if (!never_left(outcome))
+    if (!retry_never_left(outcome))
         progress->unsent = 0;
     progress->worst = retry_effect(progress, outcome);
 }
@@ -196,6 +234,22 @@ retry_effect(const struct retry_progress *progress,
     return progress->worst;
 }
 
+void
+retry_say_stop(struct idem_outcome *outcome, enum idem_stop stop)
+{
+    char last[IDEM_MESSAGE_MAX];
+
+    outcome->stop = stop;
+    outcome->last_status = outcome->status;
+    if (stop != IDEM_STOP_DEADLINE)
+        return;
+    memcpy(last, outcome->message, sizeof last);
+    outcome->status = IDEM_DEADLINE_EXCEEDED;
+    snprintf(outcome->message, sizeof outcome->message,
+             "%s; the last one: %s: %.160s", idem_stop_text(stop),
+             idem_status_name(outcome->last_status), last);
+}
+
 struct retry_answer
 retry_next(struct retry_progress *progress,
            const struct retry_question *question)
@@ -204,19 +258,19 @@ retry_next(struct retry_progress *progress,
 
     count(progress, outcome);
     if (outcome->status == IDEM_OK)
-        return stop(RETRY_STOP_OK);
+        return after_ok(question);
     if (question->interrupted)
-        return stop(RETRY_STOP_INTERRUPTED);
+        return stop(IDEM_STOP_INTERRUPTED);
     if (outcome->final)
-        return stop(RETRY_STOP_FINAL);
+        return by_policy(progress, question);
 
-    if (never_left(outcome))
+    if (retry_never_left(outcome))
         return after_unsent(progress, question);
-    if (turned_away(outcome) && !progress->refused) {
+    if (retry_turned_away(outcome) && !progress->refused) {
         progress->refused = true;
         return go(question, 0, false);
     }
-    if (question->keyed && first_still_runs(outcome))
+    if (question->keyed && retry_first_runs(outcome))
         return after_running(progress, question);
     return by_policy(progress, question);
 }

@@ -1,27 +1,16 @@
 #ifndef RETRY_RULE_H
 #define RETRY_RULE_H
 
+#include "budget.h"
+#include "throttle.h"
+
 #include <idem/clock.h>
 #include <idem/method.h>
 #include <idem/outcome.h>
 
 /* Whether an attempt that has ended is followed by another one, and when
  * (client.md 2.4). No I/O and no call: what it needs comes in, so that it is
- * tested by the hundred thousand.
- *
- * A throttle, a hedge and a policy from a file have their place in retry_next:
- * each is one more question between those that are there. */
-
-enum retry_stop {
-    RETRY_GO,               /* no stop: another attempt */
-    RETRY_STOP_OK,          /* nothing to repeat */
-    RETRY_STOP_INTERRUPTED, /* the caller gave up, or the deadline is over */
-    RETRY_STOP_FINAL,       /* recorded: the key gets no other answer */
-    RETRY_STOP_STATUS,      /* not one that is repeated */
-    RETRY_STOP_IN_DOUBT,    /* without a key it might be done twice */
-    RETRY_STOP_ATTEMPTS,    /* used up */
-    RETRY_STOP_DEADLINE,    /* the pause would miss it */
-};
+ * tested by the million. */
 
 /* Of one call. Empty when zeroed. */
 struct retry_progress {
@@ -35,24 +24,50 @@ struct retry_progress {
 
 /* What is asked. Views. */
 struct retry_question {
-    const struct idem_method *method;
-    const struct idem_outcome *outcome; /* of the attempt that ended */
+    const struct idem_retry_policy *policy; /* no attempts in it: none */
+    const struct idem_outcome *outcome;     /* of the attempt that ended */
+    bool safe; /* keyed, or declared idempotent: doubt may be repeated */
     bool keyed;
+    bool too_large; /* the request is not kept for another attempt */
     bool interrupted;
-    int64_t remaining_ns; /* of the call; INT64_MAX: no deadline */
+    int64_t remaining_ns;      /* of the call; INT64_MAX: no deadline */
+    struct throttle *throttle; /* NULL: none */
+    struct budget *budget;     /* NULL: none */
     const struct idem_clock *clock;
 };
 
 struct retry_answer {
-    enum retry_stop stop;
-    int64_t pause_ns; /* RETRY_GO: before the next attempt; 0: at once */
-    bool seen;        /* RETRY_GO: the server may have seen the last one, so the
-                       * next one has another number */
+    bool go;             /* another attempt */
+    enum idem_stop stop; /* else: why not */
+    int64_t pause_ns;    /* before the next attempt; 0: at once */
+    bool seen;           /* the server may have seen the last one, so the next
+                          * one has another number */
 };
 
-/* Count the attempt that ended and decide. */
+/* Count the attempt that ended, also in the throttle and the budget, and
+ * decide. */
 struct retry_answer retry_next(struct retry_progress *progress,
                                const struct retry_question *question);
+
+/* Write why the call ends into the outcome of its last attempt. When the next
+ * one would begin after the deadline, the call has missed it: its status says
+ * so, and its reason and message are those of the attempt (grpc-go loses
+ * them). */
+void retry_say_stop(struct idem_outcome *outcome, enum idem_stop stop);
+
+/* Parts of the rule, which hedging shares. */
+
+/* Only the way to the server failed: it was never sent. */
+bool retry_never_left(const struct idem_outcome *outcome);
+
+/* Refused by the server before its handler, without a time to come back. */
+bool retry_turned_away(const struct idem_outcome *outcome);
+
+/* The first call with the key still runs. */
+bool retry_first_runs(const struct idem_outcome *outcome);
+
+/* Is it a status that is repeated, codes being those of the policy? */
+bool retry_is_repeated(const struct idem_outcome *outcome, uint32_t codes);
 
 /* The effect of the call: the worst over its attempts, unless the last one
  * settles it (client.md 2.11). */

@@ -32,8 +32,10 @@ take_outcome(struct idem_outcome *outcome, const struct header_end *end)
     outcome->rebuilt = end->rebuilt;
     outcome->server_time_ms = end->server_time_ms;
     outcome->retry_after_ms = -1;
-    if (end->has_retry_after && end->retry_after_ms <= INT64_MAX)
-        outcome->retry_after_ms = (int64_t)end->retry_after_ms;
+    if (end->has_retry_after)
+        outcome->retry_after_ms = end->retry_after_ms <= INT64_MAX
+                                      ? (int64_t)end->retry_after_ms
+                                      : IDEM_RETRY_NEVER;
     take_text(outcome->message, sizeof outcome->message, end->message);
     take_text(outcome->reason, sizeof outcome->reason, end->reason);
 }

@@ -55,7 +55,7 @@ send_end(struct server_call *call)
         .reason = idem_bytes_of(outcome->reason),
         .first_at_ms = outcome->first_at_ms,
         .rebuilt = outcome->rebuilt,
-        .has_retry_after = outcome->retry_after_ms >= 0,
+        .has_retry_after = outcome->retry_after_ms != -1,
         .retry_after_ms = (uint64_t)outcome->retry_after_ms,
         .server_time_ms = base->clock->wall_ms(base->clock),
     };

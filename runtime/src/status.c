@@ -1,4 +1,4 @@
-#include <idem/status.h>
+#include <idem/outcome.h>
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -15,6 +15,18 @@ static const char *const effect_names[] = {
 #define EFFECT_NAME(name, number, text) [number] = #name,
     IDEM_EFFECT_LIST(EFFECT_NAME)
 #undef EFFECT_NAME
+};
+
+static const char *const stop_names[] = {
+#define STOP_NAME(name, text) [IDEM_STOP_##name] = #name,
+    IDEM_STOP_LIST(STOP_NAME)
+#undef STOP_NAME
+};
+
+static const char *const stop_texts[] = {
+#define STOP_TEXT(name, text) [IDEM_STOP_##name] = text,
+    IDEM_STOP_LIST(STOP_TEXT)
+#undef STOP_TEXT
 };
 
 #define COUNT(names) (sizeof(names) / sizeof(names[0]))
@@ -63,6 +75,18 @@ const char *
 idem_effect_name(enum idem_effect effect)
 {
     return name_at(effect_names, COUNT(effect_names), (unsigned)effect);
+}
+
+const char *
+idem_stop_name(enum idem_stop stop)
+{
+    return name_at(stop_names, COUNT(stop_names), (unsigned)stop);
+}
+
+const char *
+idem_stop_text(enum idem_stop stop)
+{
+    return name_at(stop_texts, COUNT(stop_texts), (unsigned)stop);
 }
 
 enum idem_status

@@ -282,7 +282,7 @@ a_store_that_is_away_is_unavailable_and_says_nothing(void **state)
     postgres_stop(ledger_postgres);
     assert_int_equal(idem_resolve(world->channel, &effects_add_method, "k", 500,
                                   &resolution, &err),
-                     IDEM_UNAVAILABLE);
+                     IDEM_DEADLINE_EXCEEDED);
     assert_string_equal(err.reason, IDEM_STORE_AWAY);
     postgres_restart(ledger_postgres);
 }

@@ -378,7 +378,8 @@ a_method_that_rejects_is_busy_and_then_replays(void **state)
     effects_await(&stage->effects, 1);
     assert_int_equal(effects_add_or_busy(stage->channels[0], &request, NULL,
                                          &options, &outcome),
-                     IDEM_ABORTED);
+                     IDEM_DEADLINE_EXCEEDED);
+    assert_int_equal(outcome.last_status, IDEM_ABORTED);
     assert_string_equal(outcome.reason, IDEM_KEY_RUNNING);
     effects_open(&stage->effects);
     first = stage_join(thread);

@@ -183,7 +183,8 @@ a_server_that_stays_away_ends_the_call_within_its_deadline(void **state)
     retry_call_begin(call);
     while (!retry_call_finished(call))
         retry_call_pass_pause(call);
-    assert_outcome(call, IDEM_UNAVAILABLE, IDEM_EFFECT_NOT_SENT);
+    assert_outcome(call, IDEM_DEADLINE_EXCEEDED, IDEM_EFFECT_NOT_SENT);
+    assert_int_equal(call->outcome.last_status, IDEM_UNAVAILABLE);
     assert_true(retry_world_now_ns(&w) < deadline_ns);
     retry_call_free(call);
 }
@@ -219,18 +220,38 @@ roll_back(struct retry_call *call, unsigned n)
     strcpy(call->call.base.outcome.message, "the server's own words");
 }
 
-/* rpc 11, client.md 2.4 step 9. */
+/* rpc 11: at once, and the last answer is not lost. */
 static void
-a_pause_past_the_deadline_ends_it_with_the_last_answer(void **state)
+a_pause_past_the_deadline_ends_it_and_tells_the_last_answer(void **state)
 {
     struct retry_call *call =
         retry_call_new(&w, roll_back, 3, BIT(ABORTED), 50);
 
     (void)state;
     retry_call_begin(call);
-    assert_outcome(call, IDEM_ABORTED, IDEM_EFFECT_ROLLED_BACK);
-    assert_string_equal(call->outcome.message, "the server's own words");
+    assert_outcome(call, IDEM_DEADLINE_EXCEEDED, IDEM_EFFECT_ROLLED_BACK);
+    assert_int_equal(call->outcome.stop, IDEM_STOP_DEADLINE);
+    assert_int_equal(call->outcome.last_status, IDEM_ABORTED);
+    assert_non_null(
+        strstr(call->outcome.message, "ABORTED: the server's own words"));
     assert_int_equal(call->sends, 1);
+    retry_call_free(call);
+}
+
+/* rpc 2: the server's own words, and why there were no more attempts. */
+static void
+the_last_answer_is_the_callers_when_attempts_run_out(void **state)
+{
+    struct retry_call *call =
+        retry_call_new(&w, roll_back, 2, BIT(ABORTED), 30000);
+
+    (void)state;
+    retry_call_begin(call);
+    retry_call_pass_pause(call);
+    assert_outcome(call, IDEM_ABORTED, IDEM_EFFECT_ROLLED_BACK);
+    assert_int_equal(call->outcome.stop, IDEM_STOP_ATTEMPTS);
+    assert_string_equal(call->outcome.message, "the server's own words");
+    assert_int_equal(call->sends, 2);
     retry_call_free(call);
 }
 
@@ -246,6 +267,7 @@ giving_up_in_a_pause_ends_the_call_at_once(void **state)
     assert_false(retry_call_finished(call));
     call_interrupt(&call->call, IDEM_CANCELLED);
     assert_outcome(call, IDEM_CANCELLED, IDEM_EFFECT_ROLLED_BACK);
+    assert_int_equal(call->outcome.stop, IDEM_STOP_INTERRUPTED);
     retry_world_advance_ns(&w, 60000 * MS);
     assert_int_equal(call->sends, 1);
     retry_call_free(call);
@@ -331,7 +353,8 @@ main(void)
             a_server_that_stays_away_ends_the_call_within_its_deadline),
         cmocka_unit_test(the_effect_is_the_worst_over_the_attempts),
         cmocka_unit_test(
-            a_pause_past_the_deadline_ends_it_with_the_last_answer),
+            a_pause_past_the_deadline_ends_it_and_tells_the_last_answer),
+        cmocka_unit_test(the_last_answer_is_the_callers_when_attempts_run_out),
         cmocka_unit_test(giving_up_in_a_pause_ends_the_call_at_once),
         cmocka_unit_test(a_slow_first_call_is_waited_for_beyond_the_attempts),
         cmocka_unit_test(each_attempt_has_fresh_metadata),

@@ -15,10 +15,12 @@ IDEM_BEGIN_DECLS
  *   in doubt     by the policy, only with a key or a declared idempotence
  *   answered     when the code is in the policy and the answer is not final
  *
- * The server's retry_after_ms is obeyed exactly. A pause that would miss the
- * deadline ends the call at once with the last attempt's status. The effect is
- * the worst over the attempts, unless a stored answer settles it. Standard in a
- * channel. NULL: out of memory. */
+ * The server's retry_after_ms is obeyed exactly; with IDEM_RETRY_NEVER nothing
+ * is repeated. A pause that would miss the deadline ends the call at once with
+ * DEADLINE_EXCEEDED; its message tells what the last attempt said. outcome.stop
+ * says why no attempt followed. The effect is the worst over the attempts,
+ * unless a stored answer settles it. Standard in a channel. NULL: out of
+ * memory. */
 IDEM_API struct idem_interceptor *idem_retry_new(void);
 
 IDEM_END_DECLS

@@ -5,6 +5,31 @@
 
 #define IDEM_KEY_MAX 255 /* bytes of 0x21..0x7E (semantics.md 3.11) */
 
+/* outcome.retry_after_ms: the server asks not to be asked again. */
+#define IDEM_RETRY_NEVER (-2)
+
+/* Why the client made no further attempt (client's retry; gRFC A6). */
+#define IDEM_STOP_LIST(X)                                                      \
+    X(UNASKED, "nobody decides about attempts in this chain")                  \
+    X(OK, "it was answered OK")                                                \
+    X(INTERRUPTED, "the caller gave up, or the deadline was over")             \
+    X(NO_POLICY, "the method has no policy to repeat by")                      \
+    X(PUSHBACK, "the server asked not to be asked again")                      \
+    X(FINAL, "the answer is recorded: the key gets no other")                  \
+    X(STATUS, "a status that is not repeated")                                 \
+    X(THROTTLED, "too many calls fail: the throttle is closed")                \
+    X(IN_DOUBT, "without a key it might take effect twice")                    \
+    X(BUFFER, "the request is over what is kept for another attempt")          \
+    X(ATTEMPTS, "all attempts are used up")                                    \
+    X(DEADLINE, "the next attempt would begin after the deadline")             \
+    X(BUDGET, "the channel's budget of repeats is used up")
+
+enum idem_stop {
+#define IDEM_STOP_ENUM(name, text) IDEM_STOP_##name,
+    IDEM_STOP_LIST(IDEM_STOP_ENUM)
+#undef IDEM_STOP_ENUM
+};
+
 IDEM_BEGIN_DECLS
 
 /* How a call ended. Caller-owned, no heap; always filled, also on OK. */
@@ -14,8 +39,13 @@ struct idem_outcome {
     /* The answer is recorded: this key gets it, and no other, for good. False
      * means that the same key may be tried again. */
     bool final;
-    unsigned attempts;      /* that were begun; 0 when none was */
-    int64_t retry_after_ms; /* the server's wish; -1 when it has none */
+    unsigned attempts;   /* that were begun; 0 when none was */
+    enum idem_stop stop; /* client: why no attempt followed */
+    /* Client: of the last attempt. It differs from status when the next one
+     * would have begun after the deadline; reason and message tell of it. */
+    enum idem_status last_status;
+    int64_t retry_after_ms; /* the server's wish, or IDEM_RETRY_NEVER; -1 when
+                             * it has none */
     int64_t first_at_ms;    /* wall clock of the first execution when REPLAYED,
                              * else 0 */
     int64_t server_time_ms; /* the server's wall clock when it answered; 0: it
@@ -26,6 +56,10 @@ struct idem_outcome {
     char reason[IDEM_REASON_MAX];   /* "KEY_REUSED"; "" when there is none */
     char message[IDEM_MESSAGE_MAX]; /* for people */
 };
+
+/* "ATTEMPTS", and what it means to a caller. */
+IDEM_API const char *idem_stop_name(enum idem_stop stop);
+IDEM_API const char *idem_stop_text(enum idem_stop stop);
 
 IDEM_END_DECLS
 

@@ -1,0 +1,78 @@
+#include "throttle.h"
+
+#define ONE_MILLI 1000
+
+void
+throttle_init(struct throttle *throttle)
+{
+    *throttle = (struct throttle){.max_milli = 0};
+    pthread_mutex_init(&throttle->lock, NULL);
+}
+
+void
+throttle_fini(struct throttle *throttle)
+{
+    pthread_mutex_destroy(&throttle->lock);
+}
+
+void
+throttle_set(struct throttle *throttle, int64_t max_milli, int64_t ratio_milli)
+{
+    pthread_mutex_lock(&throttle->lock);
+    throttle->tokens_milli =
+        throttle->max_milli > 0
+            ? throttle->tokens_milli * max_milli / throttle->max_milli
+            : max_milli;
+    throttle->max_milli = max_milli;
+    throttle->ratio_milli = ratio_milli;
+    pthread_mutex_unlock(&throttle->lock);
+}
+
+static bool
+is_open(const struct throttle *throttle)
+{
+    return throttle->max_milli == 0 ||
+           throttle->tokens_milli > throttle->max_milli / 2;
+}
+
+/* Between nothing and full. */
+static void
+move(struct throttle *throttle, int64_t by_milli)
+{
+    throttle->tokens_milli += by_milli;
+    if (throttle->tokens_milli < 0)
+        throttle->tokens_milli = 0;
+    if (throttle->tokens_milli > throttle->max_milli)
+        throttle->tokens_milli = throttle->max_milli;
+}
+
+void
+throttle_success(struct throttle *throttle)
+{
+    pthread_mutex_lock(&throttle->lock);
+    move(throttle, throttle->ratio_milli);
+    pthread_mutex_unlock(&throttle->lock);
+}
+
+bool
+throttle_failure(struct throttle *throttle)
+{
+    bool open;
+
+    pthread_mutex_lock(&throttle->lock);
+    move(throttle, -ONE_MILLI);
+    open = is_open(throttle);
+    pthread_mutex_unlock(&throttle->lock);
+    return open;
+}
+
+bool
+throttle_open(struct throttle *throttle)
+{
+    bool open;
+
+    pthread_mutex_lock(&throttle->lock);
+    open = is_open(throttle);
+    pthread_mutex_unlock(&throttle->lock);
+    return open;
+}
