@@ -2,6 +2,8 @@
 
 #include "arena.h"
 
+#include <idem/reason.h>
+
 #include <stdio.h>
 #include <string.h>
 
@@ -44,12 +46,15 @@ forget_answer(struct call *call)
 /* --- Interruption --- */
 
 static const char *
-interrupt_text(enum idem_status status)
+interrupt_text(const struct call *call, enum idem_status status)
 {
     if (status == IDEM_CANCELLED)
         return "the caller gave the call up";
     if (status == IDEM_DEADLINE_EXCEEDED)
-        return "the deadline is over";
+        return call->parent ? "the time of the attempt is over"
+                            : "the deadline is over";
+    if (call->parent)
+        return "another attempt was answered";
     return "the library is being stopped";
 }
 
@@ -65,15 +70,18 @@ answer_interrupted(struct call *call)
                                       ? IDEM_EFFECT_IN_DOUBT
                                       : effect_so_far(call);
 
-        idem_call_fail(&call->base, status, effect, NULL, "%s",
-                       interrupt_text(status));
+        bool timed_out = call->parent && status == IDEM_DEADLINE_EXCEEDED;
+
+        idem_call_fail(&call->base, status, effect,
+                       timed_out ? IDEM_ATTEMPT_TIMEOUT : NULL, "%s",
+                       interrupt_text(call, status));
         return IDEM_ANSWER;
     }
     if (outcome->status != IDEM_OK) {
         outcome->status = status;
         outcome->reason[0] = 0;
         snprintf(outcome->message, sizeof(outcome->message), "%s",
-                 interrupt_text(status));
+                 interrupt_text(call, status));
     }
     return IDEM_NEXT;
 }
@@ -124,7 +132,7 @@ ops_at_cursor(const struct call *call)
 static enum idem_step
 send_down(struct call *call)
 {
-    call->attempts++;
+    atomic_fetch_add_explicit(&call->attempts, 1, memory_order_relaxed);
 
     enum idem_step step = call->ops->send(call);
 
@@ -190,7 +198,7 @@ step_along(struct call *call)
         call->cursor++;
         return true;
     }
-    if (call->cursor == 0)
+    if (call->cursor == call->top)
         return false;
     call->cursor--;
     return true;
@@ -201,9 +209,14 @@ finish(struct call *call)
 {
     if (call->armed && idem_timer_stop(call->base.timers, &call->deadline))
         call_unref(call);
-    call->base.outcome.attempts = call->attempts;
+    call->base.outcome.attempts = atomic_load(&call->attempts);
     call_note_key(&call->base);
-    call->ops->finish(call);
+    if (call->parent) {
+        atomic_fetch_add(&call->parent->attempts, call->base.outcome.attempts);
+        call->done(&call->base, call->done_with);
+    } else {
+        call->ops->finish(call);
+    }
     call_unref(call);
 }
 
@@ -250,22 +263,41 @@ fire_deadline(struct idem_timer *timer)
 }
 
 static void
-arm_deadline(struct call *call)
+arm_deadline(struct call *call, int64_t end_ns)
 {
-    if (call->base.deadline_ns == INT64_MAX)
+    if (end_ns == INT64_MAX)
         return;
     call_ref(call);
     call->armed = true;
     call->deadline.fire = fire_deadline;
-    idem_timer_start(call->base.timers, &call->deadline,
-                     call->base.deadline_ns);
+    idem_timer_start(call->base.timers, &call->deadline, end_ns);
+}
+
+void
+idem_call_lower_deadline(struct idem_call *base, int64_t deadline_ns)
+{
+    struct call *call = call_of(base);
+
+    if (deadline_ns >= base->deadline_ns)
+        return;
+    base->deadline_ns = deadline_ns;
+    if (!call->armed)
+        arm_deadline(call, deadline_ns);
+    else if (idem_timer_stop(base->timers, &call->deadline))
+        idem_timer_start(base->timers, &call->deadline, deadline_ns);
 }
 
 void
 call_begin(struct call *call)
 {
+    call_begin_until(call, call->base.deadline_ns);
+}
+
+void
+call_begin_until(struct call *call, int64_t end_ns)
+{
     call_ref(call);
-    arm_deadline(call);
+    arm_deadline(call, end_ns);
 
     enum idem_step step = take_turn(call);
 
@@ -370,7 +402,7 @@ call_init(struct call *call, const struct call_ops *ops,
 void
 call_fini(struct call *call)
 {
-    for (unsigned i = call->reached; i > 0; i--) {
+    for (unsigned i = call->reached; i > call->top; i--) {
         struct idem_interceptor *interceptor = call->chain->at[i - 1];
 
         if (interceptor->ops->forget)
@@ -389,6 +421,12 @@ call_ref(struct call *call)
 void
 call_unref(struct call *call)
 {
-    if (atomic_fetch_sub_explicit(&call->refs, 1, memory_order_acq_rel) == 1)
-        call->ops->free(call);
+    struct call *parent;
+
+    if (atomic_fetch_sub_explicit(&call->refs, 1, memory_order_acq_rel) != 1)
+        return;
+    parent = call->parent;
+    call->ops->free(call);
+    if (parent)
+        call_unref(parent);
 }

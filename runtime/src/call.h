@@ -6,6 +6,7 @@
 
 #include "chain.h"
 
+#include <idem/attempt.h>
 #include <idem/call.h>
 
 /* A call's inside: its place in the chain, who keeps it, who may see it.
@@ -27,16 +28,23 @@ struct call_ops {
     /* The last reference is gone. The ops free what they embed the call in,
      * after call_fini. */
     void (*free)(struct call *call);
+
+    /* Another call for the same endpoint, to be an attempt of this one:
+     * call_init, and method, clock and timers as they are here. NULL: out of
+     * memory. The op itself is NULL where calls have one attempt. */
+    struct call *(*fork)(struct call *call);
 };
 
 struct call {
     struct idem_call base;
     const struct call_ops *ops;
     const struct chain *chain;
-    unsigned cursor;   /* chain->count is the endpoint */
-    unsigned reached;  /* interceptors that the call has come to */
-    unsigned attempts; /* how often it came to the endpoint */
-    bool up;           /* on the reply side */
+    unsigned top;     /* the walk ends above this place; 0 unless an attempt */
+    unsigned cursor;  /* chain->count is the endpoint */
+    unsigned reached; /* interceptors that the call has come to */
+    atomic_uint attempts; /* how often it, or an attempt of it, came to the
+                           * endpoint */
+    bool up;              /* on the reply side */
     /* Set by the endpoint, under the lock that its withdraw takes: this
      * attempt's request may have left, or the handler is begun. */
     bool sent;
@@ -53,6 +61,10 @@ struct call {
     enum idem_step after_nap;
     bool armed;
 
+    struct call *parent; /* an attempt's, a reference; NULL: not an attempt */
+    idem_attempt_done_fn *done; /* an attempt's: instead of the ops' finish */
+    void *done_with;
+
     void *state[CHAIN_MAX];
 };
 
@@ -67,6 +79,10 @@ void call_fini(struct call *call);
 
 /* Arm the deadline and walk from the top on this thread. */
 void call_begin(struct call *call);
+
+/* The same with another end than the deadline that the wire says; INT64_MAX:
+ * none. */
+void call_begin_until(struct call *call, int64_t end_ns);
 
 /* End it from outside: the holder gives it back and it goes up with this status
  * (CANCELLED, DEADLINE_EXCEEDED, UNAVAILABLE); or, when nobody can give it

@@ -86,6 +86,13 @@ idem_call_interrupted(const struct idem_call *call)
            idem_call_remaining_ns(call) == 0;
 }
 
+enum idem_status
+idem_call_interrupted_by(const struct idem_call *call)
+{
+    return (enum idem_status)atomic_load_explicit(&call_of(call)->interrupt,
+                                                  memory_order_acquire);
+}
+
 void
 call_note_key(struct idem_call *call)
 {

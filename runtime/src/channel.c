@@ -260,6 +260,20 @@ idem_channel_skew_ms(const struct idem_channel *channel)
     return atomic_load_explicit(&channel->skew_ms, memory_order_relaxed);
 }
 
+struct idem_interceptor *
+idem_channel_find(struct idem_channel *channel,
+                  const struct idem_interceptor_ops *ops)
+{
+    struct idem_interceptor *found = NULL;
+
+    pthread_mutex_lock(&channel->lock);
+    for (unsigned i = 0; i < channel->chain.count && !found; i++)
+        if (channel->chain.at[i]->ops == ops)
+            found = channel->chain.at[i];
+    pthread_mutex_unlock(&channel->lock);
+    return found;
+}
+
 const char *
 idem_channel_chain(struct idem_channel *channel)
 {

@@ -134,17 +134,19 @@ free_call(struct call *base)
     channel_unref(channel);
 }
 
+static struct call *fork_call(struct call *base);
+
 static const struct call_ops client_call_ops = {
     channel_send,
     finish,
     free_call,
+    fork_call,
 };
 
 /* --- Making one --- */
 
 static struct client_call *
-new_call(struct idem_channel *channel, const struct idem_method *method,
-         const struct idem_call_options *options)
+bare_call(struct idem_channel *channel, const struct idem_method *method)
 {
     struct idem_arena *arena =
         arena_new(sizeof(struct client_call) + ARENA_SPARE, 0);
@@ -157,12 +159,35 @@ new_call(struct idem_channel *channel, const struct idem_method *method,
     call->call.base.method = method;
     call->call.base.clock = channel->clock;
     call->call.base.timers = channel->timers;
-    call->call.base.deadline_ns = channel_deadline_ns(channel, method, options);
-    call->wait_for_ready = options->wait_for_ready;
-    call->user = options->user;
     call->channel = channel;
     atomic_fetch_add_explicit(&channel->refs, 1, memory_order_relaxed);
     return call;
+}
+
+static struct client_call *
+new_call(struct idem_channel *channel, const struct idem_method *method,
+         const struct idem_call_options *options)
+{
+    struct client_call *call = bare_call(channel, method);
+
+    call->call.base.deadline_ns = channel_deadline_ns(channel, method, options);
+    call->wait_for_ready = options->wait_for_ready;
+    call->fail_fast = options->fail_fast;
+    call->user = options->user;
+    return call;
+}
+
+/* An attempt is not among the channel's calls: its call is, and waits for it.
+ */
+static struct call *
+fork_call(struct call *base)
+{
+    const struct client_call *call = client_call_of(base);
+    struct client_call *attempt = bare_call(call->channel, base->base.method);
+
+    attempt->wait_for_ready = call->wait_for_ready;
+    attempt->user = call->user;
+    return &attempt->call;
 }
 
 /* Its request waits or flies from now on. */
@@ -335,6 +360,15 @@ void *
 idem_call_user(const struct idem_call *handle)
 {
     return of_handle(handle)->user;
+}
+
+void
+idem_call_wait_for_ready(struct idem_call *base)
+{
+    struct client_call *call = of_handle(base);
+
+    if (!call->fail_fast)
+        call->wait_for_ready = true;
 }
 
 void

@@ -36,6 +36,7 @@ struct client_call {
     size_t room; /* bytes of its request that the channel counts; an interceptor
                   * may change the request */
     bool wait_for_ready;
+    bool fail_fast; /* whatever a config says */
     void *user;
 
     /* Addresses, by their bits, that turned it away or that it never reached.

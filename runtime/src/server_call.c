@@ -127,6 +127,7 @@ static const struct call_ops server_call_ops = {
     endpoint_send,
     finish,
     free_call,
+    NULL,
 };
 
 /* --- OPEN --- */

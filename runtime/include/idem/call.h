@@ -111,6 +111,19 @@ IDEM_API int64_t idem_call_remaining_ns(const struct idem_call *call);
 /* The caller gave up, the peer is gone or the deadline is over. Advisory. */
 IDEM_API bool idem_call_interrupted(const struct idem_call *call);
 
+/* The status that it was given up with; OK: it was not. */
+IDEM_API enum idem_status
+idem_call_interrupted_by(const struct idem_call *call);
+
+/* An earlier deadline for the call; a later one changes nothing. From a request
+ * hook. */
+IDEM_API void idem_call_lower_deadline(struct idem_call *call,
+                                       int64_t deadline_ns);
+
+/* Wait for a connection, unless the caller said fail_fast. From a request hook
+ * of a channel. */
+IDEM_API void idem_call_wait_for_ready(struct idem_call *call);
+
 IDEM_END_DECLS
 
 #endif

@@ -11,6 +11,7 @@
  * many threads at once. Generated stubs call through it. */
 struct idem_channel;
 struct idem_call;
+struct idem_policy_options;
 
 /* All zero is all defaults. */
 struct idem_channel_options {
@@ -30,6 +31,8 @@ struct idem_channel_options {
     size_t max_buffered;    /* bytes of requests that wait or fly; 0: 64 MiB */
     bool own_loop; /* callbacks run in idem_channel_process, and nowhere else */
     const struct idem_clock *clock; /* NULL: the system's. Must outlive it */
+    /* Read by idem_client_open (policy.h); NULL is all defaults. */
+    const struct idem_policy_options *policy;
 };
 
 struct idem_call_options {
@@ -38,6 +41,8 @@ struct idem_call_options {
     bool wait_for_ready; /* false: an attempt fails at once while the server is
                           * away, NOT_CONNECTED, and the retry policy counts it
                           * as one; true: it waits, until the deadline */
+    bool fail_fast;      /* the opposite, also when a service config says
+                          * waitForReady */
     const struct idem_call_metadata *metadata; /* NULL or an array … */
     size_t n_metadata;                         /* … of this many; copied */
     void *user; /* idem_call_user() gives it back to the callback */
@@ -85,6 +90,11 @@ IDEM_API enum idem_status idem_channel_add(struct idem_channel *channel,
 /* How far the server's wall clock is ahead of this channel's, by its last
  * answer and but for the way that it took; 0 before the first. Any thread. */
 IDEM_API int64_t idem_channel_skew_ms(const struct idem_channel *channel);
+
+/* The first interceptor of the chain with these ops; NULL: none. */
+IDEM_API struct idem_interceptor *
+idem_channel_find(struct idem_channel *channel,
+                  const struct idem_interceptor_ops *ops);
 
 /* The chain, outermost first: "deadline > key > retry". Static per channel. */
 IDEM_API const char *idem_channel_chain(struct idem_channel *channel);

@@ -38,6 +38,10 @@
  * way, and the call does not wait. */
 #define IDEM_TOO_MANY_IN_FLIGHT "TOO_MANY_IN_FLIGHT"
 
+/* DEADLINE_EXCEEDED: the time of one attempt is over, not that of the call. The
+ * server goes on with it. */
+#define IDEM_ATTEMPT_TIMEOUT "ATTEMPT_TIMEOUT"
+
 /* UNAVAILABLE: the authority cannot be asked; before the handler. */
 #define IDEM_STORE_AWAY "STORE_AWAY"
 
