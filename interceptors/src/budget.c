@@ -3,14 +3,12 @@
 #include <string.h>
 
 #define NS_PER_MS 1000000
-#define WINDOW_MS 10000
 
 void
 budget_init(struct budget *budget)
 {
     memset(budget, 0, sizeof(*budget));
     pthread_mutex_init(&budget->lock, NULL);
-    budget_set(budget, 0, 0, WINDOW_MS);
 }
 
 void
@@ -20,10 +18,18 @@ budget_fini(struct budget *budget)
 }
 
 void
+budget_open(struct budget *budget)
+{
+    pthread_mutex_lock(&budget->lock);
+    budget->ratio_milli = 0;
+    pthread_mutex_unlock(&budget->lock);
+}
+
+void
 budget_set(struct budget *budget, unsigned ratio_milli, unsigned floor,
            int64_t window_ms)
 {
-    int64_t slot_ns = window_ms * NS_PER_MS / BUDGET_SLOTS;
+    int64_t slot_ns = (window_ms * NS_PER_MS + BUDGET_SLOTS - 1) / BUDGET_SLOTS;
 
     pthread_mutex_lock(&budget->lock);
     if (slot_ns != budget->slot_ns)

@@ -27,7 +27,10 @@ struct budget {
 void budget_init(struct budget *budget);
 void budget_fini(struct budget *budget);
 
-/* What was counted stays. ratio 0: no budget. */
+/* No budget from now on. */
+void budget_open(struct budget *budget);
+
+/* What was counted stays, unless the window is another. */
 void budget_set(struct budget *budget, unsigned ratio_milli, unsigned floor,
                 int64_t window_ms);
 

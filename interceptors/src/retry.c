@@ -1,33 +1,103 @@
-#include <idem/call.h>
-#include <idem/retry.h>
+#include "retry.h"
 
+#include "attempts.h"
+#include "policies.h"
 #include "retry_rule.h"
+
+#include <idem/call.h>
 
 #include <stdlib.h>
 
+struct retrier {
+    struct idem_interceptor base;
+    struct policies *policies; /* NULL: the .proto alone */
+};
+
 /* Kept with each call. */
 struct retry {
+    const struct policy *policy; /* NULL: the .proto alone */
     struct retry_progress progress;
     struct idem_metadata metadata; /* as it came from above, without what the
                                     * interceptors below add per attempt */
+    struct attempts *attempts;     /* NULL: one after another, by AGAIN */
 };
 
-static enum idem_step
-retry_request(struct idem_interceptor *self, struct idem_call *call)
+static bool
+is_safe(const struct idem_call *call)
 {
-    struct retry *retry = idem_call_state(call, self);
+    return call->key.size > 0 || call->method->read_only ||
+           call->method->idempotent;
+}
 
-    if (retry)
+static const struct idem_retry_policy *
+policy_of(const struct retry *retry, const struct idem_call *call)
+{
+    return retry->policy ? &retry->policy->retry : &call->method->retry;
+}
+
+static bool
+is_too_large(const struct retry *retry, const struct idem_call *call)
+{
+    return retry->policy && retry->policy->max_retry > 0 &&
+           call->request.size > retry->policy->max_retry;
+}
+
+/* --- Attempts that are calls themselves --- */
+
+static bool
+wants_attempts(const struct retry *retry)
+{
+    return retry->policy && (retry->policy->hedging.max_attempts > 1 ||
+                             retry->policy->attempt_timeout_ms > 0);
+}
+
+static enum idem_step
+begin_attempts(struct retrier *self, struct retry *retry,
+               struct idem_call *call)
+{
+    static const struct hedging no_hedging;
+    bool too_large = is_too_large(retry, call);
+    const struct plan_rules rules = {
+        .retry = policy_of(retry, call),
+        .hedging = too_large ? &no_hedging : &retry->policy->hedging,
+        .safe = is_safe(call),
+        .keyed = call->key.size > 0,
+        .too_large = too_large,
+        .deadline_ns = call->deadline_ns,
+        .throttle = &self->policies->throttle,
+        .budget = &self->policies->budget,
+        .clock = call->clock,
+    };
+
+    return attempts_begin(&retry->attempts, call, &self->base, &rules,
+                          retry->policy->attempt_timeout_ms);
+}
+
+/* --- One after another --- */
+
+static enum idem_step
+retry_request(struct idem_interceptor *base, struct idem_call *call)
+{
+    struct retrier *self = (struct retrier *)base;
+    struct retry *retry = idem_call_state(call, base);
+
+    if (retry && !retry->attempts)
         return IDEM_NEXT;
+    if (retry) { /* sent down again from above */
+        attempts_fini(retry->attempts);
+        return begin_attempts(self, retry, call);
+    }
     retry = idem_arena_zalloc(call->arena, sizeof(*retry));
     if (!retry) {
         idem_call_fail(call, IDEM_RESOURCE_EXHAUSTED, IDEM_EFFECT_NOT_SENT,
                        NULL, "no memory to count attempts in");
         return IDEM_ANSWER;
     }
+    retry->policy = self->policies ? policies_of(self->policies, call) : NULL;
     retry->metadata = call->metadata;
-    idem_call_set_state(call, self, retry);
-    return IDEM_NEXT;
+    idem_call_set_state(call, base, retry);
+    return wants_attempts(retry) ? begin_attempts(self, retry, call)
+                                 : IDEM_NEXT;
 }
 
 /* The request as it was before the attempt that failed. */
@@ -41,25 +111,29 @@ rewind_request(struct idem_call *call, const struct retry *retry, bool seen)
 }
 
 static struct retry_question
-ask_about(const struct idem_call *call)
+ask_about(struct retrier *self, const struct retry *retry,
+          const struct idem_call *call)
 {
     return (struct retry_question){
-        .policy = &call->method->retry,
+        .policy = policy_of(retry, call),
         .outcome = &call->outcome,
-        .safe = call->key.size > 0 || call->method->read_only ||
-                call->method->idempotent,
+        .safe = is_safe(call),
         .keyed = call->key.size > 0,
+        .too_large = is_too_large(retry, call),
         .interrupted = idem_call_interrupted(call),
         .remaining_ns = idem_call_remaining_ns(call),
+        .throttle = self->policies ? &self->policies->throttle : NULL,
+        .budget = self->policies ? &self->policies->budget : NULL,
         .clock = call->clock,
     };
 }
 
 static enum idem_step
-retry_reply(struct idem_interceptor *self, struct idem_call *call)
+retry_reply(struct idem_interceptor *base, struct idem_call *call)
 {
-    struct retry *retry = idem_call_state(call, self);
-    struct retry_question question = ask_about(call);
+    struct retrier *self = (struct retrier *)base;
+    struct retry *retry = idem_call_state(call, base);
+    struct retry_question question = ask_about(self, retry, call);
     struct retry_answer answer = retry_next(&retry->progress, &question);
 
     /* Also when it goes on: whoever interrupts the pause ends the call with the
@@ -78,9 +152,18 @@ retry_reply(struct idem_interceptor *self, struct idem_call *call)
 }
 
 static void
-retry_free(struct idem_interceptor *self)
+retry_forget(struct idem_interceptor *base, struct idem_call *call)
 {
-    free(self);
+    struct retry *retry = idem_call_state(call, base);
+
+    if (retry)
+        attempts_fini(retry->attempts);
+}
+
+static void
+retry_free(struct idem_interceptor *base)
+{
+    free(base);
 }
 
 static const struct idem_interceptor_ops retry_ops = {
@@ -88,15 +171,24 @@ static const struct idem_interceptor_ops retry_ops = {
     .band = IDEM_BAND_RETRY,
     .request = retry_request,
     .reply = retry_reply,
+    .forget = retry_forget,
     .free = retry_free,
 };
 
 struct idem_interceptor *
+retry_new(struct policies *policies)
+{
+    struct retrier *self = calloc(1, sizeof(*self));
+
+    if (!self)
+        return NULL;
+    self->base.ops = &retry_ops;
+    self->policies = policies;
+    return &self->base;
+}
+
+struct idem_interceptor *
 idem_retry_new(void)
 {
-    struct idem_interceptor *retry = calloc(1, sizeof(*retry));
-
-    if (retry)
-        retry->ops = &retry_ops;
-    return retry;
+    return retry_new(NULL);
 }

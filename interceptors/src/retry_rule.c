@@ -85,12 +85,14 @@ retry_first_runs(const struct idem_outcome *outcome)
            strcmp(outcome->reason, IDEM_KEY_RUNNING) == 0;
 }
 
-/* Is it a status that the policy repeats? A connection that was lost is, in
- * whatever list. A limit is the same each time, unless the server names a time
- * at which it is not (client.md 2.13). */
+/* Is it a status that the policy repeats? A connection that was lost and an
+ * attempt whose time is over are, in whatever list. A limit is the same each
+ * time, unless the server names a time at which it is not (client.md 2.13). */
 bool
 retry_is_repeated(const struct idem_outcome *outcome, uint32_t codes)
 {
+    if (strcmp(outcome->reason, IDEM_ATTEMPT_TIMEOUT) == 0)
+        return true;
     if (outcome->effect == IDEM_EFFECT_NOT_SENT && !not_connected(outcome))
         return false;
     if (outcome->effect == IDEM_EFFECT_IN_DOUBT &&

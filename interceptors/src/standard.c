@@ -1,7 +1,9 @@
+#include "policies.h"
+#include "retry.h"
+
 #include <idem/deadline.h>
 #include <idem/key.h>
 #include <idem/ledger.h>
-#include <idem/retry.h>
 #include <idem/shield.h>
 #include <idem/standard.h>
 
@@ -14,6 +16,26 @@ add_to_channel(struct idem_channel *channel,
     return idem_channel_add(channel, interceptor, err);
 }
 
+static enum idem_status
+add_chain(struct idem_channel *channel,
+          const struct idem_channel_options *options, struct idem_error *err)
+{
+    struct idem_interceptor *policy;
+    enum idem_status status =
+        idem_policy_new(&policy, options ? options->policy : NULL, err);
+
+    if (status == IDEM_OK)
+        status = add_to_channel(channel, policy, err);
+    if (status == IDEM_OK)
+        status = add_to_channel(channel, idem_deadline_new(), err);
+    if (status == IDEM_OK)
+        status = add_to_channel(channel, idem_key_interceptor_new(), err);
+    if (status == IDEM_OK)
+        status =
+            add_to_channel(channel, retry_new((struct policies *)policy), err);
+    return status;
+}
+
 enum idem_status
 idem_client_open(struct idem_channel **out, const char *target,
                  const struct idem_channel_options *options,
@@ -24,11 +46,7 @@ idem_client_open(struct idem_channel **out, const char *target,
 
     if (status != IDEM_OK)
         return status;
-    status = add_to_channel(channel, idem_deadline_new(), err);
-    if (status == IDEM_OK)
-        status = add_to_channel(channel, idem_key_interceptor_new(), err);
-    if (status == IDEM_OK)
-        status = add_to_channel(channel, idem_retry_new(), err);
+    status = add_chain(channel, options, err);
     if (status != IDEM_OK) {
         idem_channel_close(channel);
         return status;

@@ -183,8 +183,12 @@ static struct call *
 fork_call(struct call *base)
 {
     const struct client_call *call = client_call_of(base);
-    struct client_call *attempt = bare_call(call->channel, base->base.method);
+    struct idem_channel *channel = call->channel;
+    struct client_call *attempt = bare_call(channel, base->base.method);
 
+    pthread_mutex_lock(&channel->lock);
+    attempt->tried = call->tried;
+    pthread_mutex_unlock(&channel->lock);
     attempt->wait_for_ready = call->wait_for_ready;
     attempt->user = call->user;
     return &attempt->call;

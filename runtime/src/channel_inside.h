@@ -41,7 +41,8 @@ struct client_call {
 
     /* Addresses, by their bits, that turned it away or that it never reached.
      * The walk's and the channel's lock: written while nobody waits or flies.
-     */
+     * Of a call that stands still beside its attempts: where they fly; the
+     * channel's lock. */
     uint64_t tried;
 
     /* The attempt; the channel's lock. */

@@ -121,6 +121,8 @@ link_place(struct link *link, struct client_call *call)
     link->last_stream = call->stream;
     call->link = link;
     call->bit = link->address->bit;
+    if (call->call.parent) /* attempts beside it go elsewhere first */
+        client_call_of(call->call.parent)->tried |= call->bit;
     call->place = PLACE_FLYING;
     link->channel->n_flying++;
     if (!link->ticking)

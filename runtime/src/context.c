@@ -22,6 +22,7 @@ void
 context_begin(struct idem_context *context)
 {
     context->error = (struct idem_error){.status = IDEM_OK};
+    context->retry_after_ms = -1;
     context->call->trailers = (struct idem_metadata){0};
     call_note_key(context->call);
 }
@@ -41,6 +42,7 @@ context_end(struct idem_context *context, enum idem_status status)
     memcpy(outcome->reason, context->error.reason, sizeof(outcome->reason));
     memcpy(outcome->message, context->error.message, sizeof(outcome->message));
     utf8_repair(outcome->message);
+    outcome->retry_after_ms = context->retry_after_ms;
 }
 
 /* Why the probe knows nothing is the best that a caller can be told. */
@@ -99,6 +101,12 @@ idem_context_fail_with(struct idem_context *context,
 {
     context->error = *err;
     return err->status;
+}
+
+void
+idem_context_retry_after(struct idem_context *context, int64_t ms)
+{
+    context->retry_after_ms = ms >= 0 ? ms : IDEM_RETRY_NEVER;
 }
 
 void *

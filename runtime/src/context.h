@@ -14,6 +14,7 @@ struct idem_context {
     struct idem_call *call;
     void *user;
     struct idem_error error; /* what the handler said; status OK: nothing */
+    int64_t retry_after_ms;  /* what it asks for; -1: nothing */
     int64_t fence;
     atomic_bool lost; /* the lease; set on any thread */
     void *slot;

@@ -368,7 +368,8 @@ a_method_that_rejects_is_busy_and_then_replays(void **state)
 {
     struct stage *stage = *state;
     effects_add_request request = request_of(7);
-    struct idem_call_options options = {.key = "once-15", .timeout_ms = 50};
+    /* Less than a busy server asks for before the next attempt. */
+    struct idem_call_options options = {.key = "once-15", .timeout_ms = 90};
     struct idem_outcome outcome;
     struct stage_thread *thread;
     struct called first, again;

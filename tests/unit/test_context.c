@@ -120,6 +120,16 @@ what_a_handler_says_is_the_outcome(void **state)
     context_end(&h.context, idem_context_fail_with(&h.context, &err));
     assert_int_equal(outcome->status, IDEM_ABORTED);
     assert_string_equal(outcome->reason, "LOCKED");
+    assert_int_equal(outcome->retry_after_ms, -1);
+
+    context_begin(&h.context);
+    idem_context_retry_after(&h.context, 250);
+    context_end(&h.context, IDEM_UNAVAILABLE);
+    assert_int_equal(outcome->retry_after_ms, 250);
+    context_begin(&h.context);
+    idem_context_retry_after(&h.context, -1);
+    context_end(&h.context, IDEM_UNAVAILABLE);
+    assert_int_equal(outcome->retry_after_ms, IDEM_RETRY_NEVER);
 
     context_begin(&h.context);
     context_end(&h.context, (enum idem_status)77);

@@ -7,7 +7,9 @@
 
 IDEM_BEGIN_DECLS
 
-/* A channel with the chain that a client wants: deadline > key > retry. */
+/* A channel with the chain that a client wants: policy > deadline > key >
+ * retry. A service config comes in through options->policy (policy.h) and the
+ * environment. */
 IDEM_API enum idem_status
 idem_client_open(struct idem_channel **channel, const char *target,
                  const struct idem_channel_options *options,

@@ -28,6 +28,11 @@ IDEM_API enum idem_status idem_context_fail(struct idem_context *context,
 IDEM_API enum idem_status idem_context_fail_with(struct idem_context *context,
                                                  const struct idem_error *err);
 
+/* When the call fails: the client is to wait exactly this long before it tries
+ * again, if it does (gRPC's pushback); negative: it is not to try again. */
+IDEM_API void idem_context_retry_after(struct idem_context *context,
+                                       int64_t ms);
+
 /* Memory for the reply's strings and repeated fields, cleared: lives until the
  * reply is sent. Never NULL: when memory is out the process stops. */
 IDEM_API void *idem_context_alloc(struct idem_context *context, size_t size);

@@ -1,4 +1,4 @@
-#include "plan.h"
+#include "attempt_plan.h"
 
 #include "retry_backoff.h"
 

@@ -1,5 +1,5 @@
-#ifndef PLAN_H
-#define PLAN_H
+#ifndef ATTEMPT_PLAN_H
+#define ATTEMPT_PLAN_H
 
 #include "config.h"
 #include "retry_rule.h"

@@ -1,0 +1,93 @@
+#ifndef POLICIES_H
+#define POLICIES_H
+
+#include "budget.h"
+#include "policy.h"
+#include "throttle.h"
+
+#include <idem/call.h>
+#include <idem/interceptor.h>
+#include <idem/policy.h>
+
+#include <stdatomic.h>
+#include <uthash.h>
+
+/* The client's policies: an interceptor that gives each call its own, from the
+ * book of the time at which it began.
+ *
+ * policies.c        the interceptor
+ * policies_book.c   one state of the configs, and the policies made of it
+ * policies_load.c   files and texts into a book
+ * policies_watch.c  the thread that reads a file again
+ * policies_explain.c */
+
+/* The policies of one state of the configs. Counted: by the interceptor while
+ * it is the present one, and by each call that began with it. */
+struct policy_book {
+    atomic_uint refs;
+    struct config *file, *environment; /* NULL: none */
+    pthread_mutex_t lock;              /* guards the pages */
+    struct policy_page *pages;         /* by the method's address */
+};
+
+struct policy_page {
+    const struct idem_method *method;
+    struct policy policy;
+    UT_hash_handle hh;
+};
+
+/* Owns the configs. */
+struct policy_book *policy_book_new(struct config *file,
+                                    struct config *environment);
+struct policy_book *policy_book_ref(struct policy_book *book);
+void policy_book_unref(struct policy_book *book);
+
+/* Lives as long as the book. */
+const struct policy *policy_book_find(struct policy_book *book,
+                                      const struct idem_method *method);
+struct policy_layers policy_book_layers(const struct policy_book *book);
+
+struct policy_watch;
+
+struct policies {
+    struct idem_interceptor base;
+    char *path;                         /* of the file; NULL: none */
+    struct idem_policy_options options; /* path and text are not kept here */
+    struct throttle throttle;
+    struct budget budget;
+    struct policy_watch *watch; /* NULL: no file */
+
+    pthread_mutex_t loading; /* one load at a time; then lock */
+    char *environment;       /* as it was when the channel was made; or NULL */
+    char *text;              /* what the file had when it was last read */
+
+    pthread_mutex_t lock; /* guards the present book */
+    struct policy_book *book;
+};
+
+extern const struct idem_interceptor_ops policies_ops;
+
+/* The policy that the call began with. */
+const struct policy *policies_of(const struct policies *policies,
+                                 const struct idem_call *call);
+
+/* The present book, a reference. */
+struct policy_book *policies_book(struct policies *policies);
+
+/**
+ * Take this text from now on; NULL reads the file. All is checked first.
+ *
+ * @param unchanged  what to do with a file that has the text which it had: it
+ *                   is not reported when true
+ */
+enum idem_status policies_load(struct policies *policies, const char *json,
+                               bool unchanged, struct idem_error *err);
+void policies_report(const struct policies *policies, const char *format, ...)
+    IDEM_PRINTF(2, 3);
+
+/* Read the file again whenever something moves beside it. */
+enum idem_status policy_watch_start(struct policies *policies,
+                                    struct idem_error *err);
+void policy_watch_stop(struct policies *policies);
+
+#endif

@@ -1,0 +1,66 @@
+#include "policies.h"
+
+#include <stdlib.h>
+
+struct policy_book *
+policy_book_new(struct config *file, struct config *environment)
+{
+    struct policy_book *book = calloc(1, sizeof *book);
+
+    IDEM_ASSERT(book);
+    atomic_init(&book->refs, 1);
+    book->file = file;
+    book->environment = environment;
+    pthread_mutex_init(&book->lock, NULL);
+    return book;
+}
+
+struct policy_book *
+policy_book_ref(struct policy_book *book)
+{
+    atomic_fetch_add_explicit(&book->refs, 1, memory_order_relaxed);
+    return book;
+}
+
+void
+policy_book_unref(struct policy_book *book)
+{
+    struct policy_page *page, *next;
+
+    if (!book ||
+        atomic_fetch_sub_explicit(&book->refs, 1, memory_order_acq_rel) != 1)
+        return;
+    HASH_ITER (hh, book->pages, page, next) {
+        HASH_DEL(book->pages, page);
+        free(page);
+    }
+    config_free(book->file);
+    config_free(book->environment);
+    pthread_mutex_destroy(&book->lock);
+    free(book);
+}
+
+struct policy_layers
+policy_book_layers(const struct policy_book *book)
+{
+    return (struct policy_layers){book->file, book->environment};
+}
+
+const struct policy *
+policy_book_find(struct policy_book *book, const struct idem_method *method)
+{
+    const struct policy_layers layers = policy_book_layers(book);
+    struct policy_page *page;
+
+    pthread_mutex_lock(&book->lock);
+    HASH_FIND_PTR(book->pages, &method, page);
+    if (!page) {
+        page = calloc(1, sizeof *page);
+        IDEM_ASSERT(page);
+        page->method = method;
+        policy_make(&page->policy, method, &layers);
+        HASH_ADD_PTR(book->pages, method, page);
+    }
+    pthread_mutex_unlock(&book->lock);
+    return &page->policy;
+}

@@ -1,0 +1,146 @@
+#include "policies.h"
+
+#include <inttypes.h>
+
+/* Prints a policy for people: a value a line, then where it is from. */
+
+struct writer {
+    FILE *out;
+    const struct policy *policy;
+    struct policy_layers layers;
+};
+
+static void
+origin(const struct writer *writer, enum config_field field)
+{
+    const struct policy_origin *from = &writer->policy->origins[field];
+
+    fprintf(writer->out, "  (%s", policy_layer_name(&writer->layers, from));
+    if (from->config)
+        fprintf(writer->out, ", methodConfig[%u].%s", from->entry,
+                config_field_name(field));
+    fprintf(writer->out, ")\n");
+}
+
+static void
+write_ms(const struct writer *writer, const char *what, int64_t ms,
+         const char *none, enum config_field field)
+{
+    if (ms > 0)
+        fprintf(writer->out, "  %-16s at most %" PRId64 " ms", what, ms);
+    else
+        fprintf(writer->out, "  %-16s %s", what, none);
+    origin(writer, field);
+}
+
+static void
+write_codes(const struct writer *writer, uint32_t codes)
+{
+    const char *comma = "";
+
+    for (unsigned code = 0; code <= IDEM_UNAUTHENTICATED; code++)
+        if (codes & 1u << code) {
+            fprintf(writer->out, "%s%s", comma,
+                    idem_status_name((enum idem_status)code));
+            comma = ", ";
+        }
+}
+
+static void
+write_retry(const struct writer *writer)
+{
+    const struct idem_retry_policy *retry = &writer->policy->retry;
+
+    fprintf(writer->out, "  %-16s ", "retry");
+    if (retry->max_attempts < 2)
+        fprintf(writer->out, "none");
+    else {
+        fprintf(writer->out,
+                "%u attempts, %" PRId64 " ms * %g up to %" PRId64 " ms, on ",
+                retry->max_attempts, retry->initial_backoff_ms,
+                retry->backoff_multiplier_milli / 1000.0,
+                retry->max_backoff_ms);
+        write_codes(writer, retry->retryable);
+    }
+    origin(writer, CONFIG_RETRY);
+}
+
+static void
+write_hedging(const struct writer *writer)
+{
+    const struct hedging *hedging = &writer->policy->hedging;
+
+    fprintf(writer->out, "  %-16s ", "hedging");
+    if (hedging->max_attempts < 2)
+        fprintf(writer->out, "none");
+    else {
+        fprintf(writer->out,
+                "%u attempts, one each %" PRId64 " ms, not fatal: ",
+                hedging->max_attempts, hedging->delay_ms);
+        write_codes(writer, hedging->non_fatal);
+    }
+    origin(writer, CONFIG_HEDGING);
+}
+
+static void
+write_size(const struct writer *writer, const char *what, bool limited,
+           size_t size, enum config_field field)
+{
+    if (limited)
+        fprintf(writer->out, "  %-16s at most %zu bytes", what, size);
+    else
+        fprintf(writer->out, "  %-16s the channel's limit", what);
+    origin(writer, field);
+}
+
+static void
+write_policy(const struct writer *writer)
+{
+    const struct policy *policy = writer->policy;
+
+    write_ms(writer, "timeout", policy->timeout_ms, "the call's",
+             CONFIG_TIMEOUT);
+    write_ms(writer, "attempt timeout", policy->attempt_timeout_ms, "none",
+             CONFIG_ATTEMPT_TIMEOUT);
+    fprintf(writer->out, "  %-16s %s", "wait for ready",
+            policy->wait_for_ready ? "yes" : "as the call says");
+    origin(writer, CONFIG_WAIT_FOR_READY);
+    write_retry(writer);
+    write_hedging(writer);
+    fprintf(writer->out, "  %-16s %s", "key",
+            policy->method->mode == IDEM_MODE_NONE ? "none"
+            : policy->method->key_source == IDEM_KEY_FIELDS
+                ? "from fields of the request"
+            : policy->callers_key ? "the caller's, or the call is refused"
+                                  : "the caller's, or minted");
+    origin(writer, CONFIG_KEY);
+    write_size(writer, "request", policy->limits_request, policy->max_request,
+               CONFIG_MAX_REQUEST);
+    write_size(writer, "reply", policy->limits_reply, policy->max_reply,
+               CONFIG_MAX_REPLY);
+    fprintf(writer->out, "  %-16s %s\n", "doubt",
+            policy->safe ? "may be repeated" : "is never repeated");
+}
+
+void
+idem_channel_explain(struct idem_channel *channel,
+                     const struct idem_method *method, FILE *out)
+{
+    struct policies *policies =
+        (struct policies *)idem_channel_find(channel, &policies_ops);
+    struct policy_book *book = policies ? policies_book(policies) : NULL;
+
+    fprintf(out, "%s\n  %-16s %s\n", method->name, "chain",
+            idem_channel_chain(channel));
+    if (!book)
+        return;
+
+    struct writer writer = {out, policy_book_find(book, method),
+                            policy_book_layers(book)};
+
+    write_policy(&writer);
+    if (writer.policy->refused[0])
+        fprintf(out, "  REFUSED: %s\n", writer.policy->refused);
+    fputs(writer.policy->notes, out);
+    policy_book_unref(book);
+}

@@ -1,0 +1,268 @@
+#include "policies.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FILE_MAX_BYTES ((size_t)1 << 20)
+#define LINE_MAX_BYTES 640
+
+/* From a file, a text or the environment to the present book. */
+
+void
+policies_report(const struct policies *policies, const char *format, ...)
+{
+    char line[LINE_MAX_BYTES];
+    va_list args;
+
+    if (!policies->options.report)
+        return;
+    va_start(args, format);
+    vsnprintf(line, sizeof line, format, args);
+    va_end(args);
+    policies->options.report(policies->options.with, line);
+}
+
+/* --- One config --- */
+
+struct listening {
+    const struct policies *policies;
+    const char *source;
+    unsigned faults;
+    char first[IDEM_MESSAGE_MAX];
+};
+
+static void
+hear_fault(void *with, const char *line)
+{
+    struct listening *listening = with;
+
+    if (listening->faults++ == 0)
+        snprintf(listening->first, sizeof listening->first, "%s", line);
+    policies_report(listening->policies, "%s: %s", listening->source, line);
+}
+
+static void
+hear_note(void *with, const char *line)
+{
+    const struct listening *listening = with;
+
+    policies_report(listening->policies, "%s: %s", listening->source, line);
+}
+
+static unsigned
+attempts_max(const struct policies *policies)
+{
+    unsigned max = policies->options.max_attempts;
+
+    return max >= 2 && max < CONFIG_ATTEMPTS_MAX ? max : CONFIG_ATTEMPTS_MAX;
+}
+
+static enum idem_status
+parse(const struct policies *policies, const char *source, const char *text,
+      struct config **config, struct idem_error *err)
+{
+    struct listening listening = {.policies = policies, .source = source};
+    const struct config_listener listener = {hear_fault, hear_note, &listening};
+
+    *config =
+        config_read(idem_bytes_of(text), attempts_max(policies), &listener);
+    if (*config)
+        return IDEM_OK;
+    if (listening.faults > 1)
+        return idem_fail(err, IDEM_INVALID_ARGUMENT, "%s: %s (and %u more)",
+                         source, listening.first, listening.faults - 1);
+    return idem_fail(err, IDEM_INVALID_ARGUMENT, "%s: %s", source,
+                     listening.first);
+}
+
+/* --- Files --- */
+
+static enum idem_status
+read_file(const char *path, char **text, struct idem_error *err)
+{
+    FILE *file = fopen(path, "re");
+    char *bytes = malloc(FILE_MAX_BYTES + 1);
+    size_t size;
+
+    IDEM_ASSERT(bytes);
+    if (!file) {
+        free(bytes);
+        return idem_fail(err, IDEM_NOT_FOUND, "%s: %s", path, strerror(errno));
+    }
+    size = fread(bytes, 1, FILE_MAX_BYTES + 1, file);
+    fclose(file);
+    if (size > FILE_MAX_BYTES) {
+        free(bytes);
+        return idem_fail(err, IDEM_INVALID_ARGUMENT, "%s: is over %zu bytes",
+                         path, FILE_MAX_BYTES);
+    }
+    bytes[size] = 0;
+    *text = bytes;
+    return IDEM_OK;
+}
+
+/* JSON, or the path of a file with it. */
+static enum idem_status
+parse_environment(const struct policies *policies, struct config **config,
+                  struct idem_error *err)
+{
+    const char *stated = policies->environment;
+    char *text = NULL;
+    enum idem_status status;
+
+    *config = NULL;
+    if (!stated || !stated[0])
+        return IDEM_OK;
+    if (stated[strspn(stated, " \t\r\n")] == '{')
+        return parse(policies, "IDEM_SERVICE_CONFIG", stated, config, err);
+    status = read_file(stated, &text, err);
+    if (status == IDEM_OK)
+        status = parse(policies, stated, text, config, err);
+    free(text);
+    return status;
+}
+
+/* --- The book --- */
+
+static enum idem_status
+check_services(const struct policies *policies, struct policy_book *book,
+               struct idem_error *err)
+{
+    enum idem_status status = IDEM_OK;
+
+    for (size_t i = 0; i < policies->options.n_services; i++) {
+        const struct idem_service *service = policies->options.services[i];
+
+        for (unsigned j = 0; j < service->n_methods; j++) {
+            const struct policy *policy =
+                policy_book_find(book, &service->methods[j]);
+
+            if (!policy->refused[0])
+                continue;
+            policies_report(policies, "%s", policy->refused);
+            status =
+                idem_fail(err, IDEM_INVALID_ARGUMENT, "%s", policy->refused);
+        }
+    }
+    return status;
+}
+
+/* Methods that were called already are checked as those that were named. */
+static enum idem_status
+check_called(struct policies *policies, struct policy_book *book,
+             struct idem_error *err)
+{
+    struct policy_book *present = policies_book(policies);
+    enum idem_status status = IDEM_OK;
+
+    if (!present)
+        return IDEM_OK;
+    pthread_mutex_lock(&present->lock);
+    for (struct policy_page *page = present->pages; page;
+         page = page->hh.next) {
+        const struct policy *policy = policy_book_find(book, page->method);
+
+        if (policy->refused[0])
+            status =
+                idem_fail(err, IDEM_INVALID_ARGUMENT, "%s", policy->refused);
+    }
+    pthread_mutex_unlock(&present->lock);
+    policy_book_unref(present);
+    return status;
+}
+
+static void
+turn_to(struct policies *policies, struct policy_book *book)
+{
+    const struct config *file = book->file, *above = book->environment;
+    const struct config *throttle =
+        above && above->max_tokens_milli ? above : file;
+    const struct config *budget = above && above->budget_milli ? above : file;
+    struct policy_book *before;
+
+    throttle_set(&policies->throttle, throttle ? throttle->max_tokens_milli : 0,
+                 throttle ? throttle->token_ratio_milli : 0);
+    if (budget && budget->budget_milli)
+        budget_set(&policies->budget, budget->budget_milli,
+                   budget->budget_floor, budget->budget_window_ms);
+    else
+        budget_open(&policies->budget);
+    pthread_mutex_lock(&policies->lock);
+    before = policies->book;
+    policies->book = book;
+    pthread_mutex_unlock(&policies->lock);
+    policy_book_unref(before);
+}
+
+static enum idem_status
+load(struct policies *policies, const char *source, const char *text,
+     struct idem_error *err)
+{
+    struct config *file = NULL, *environment = NULL;
+    struct policy_book *book;
+    enum idem_status status = IDEM_OK;
+
+    if (text)
+        status = parse(policies, source, text, &file, err);
+    if (status == IDEM_OK)
+        status = parse_environment(policies, &environment, err);
+    if (status != IDEM_OK) {
+        config_free(file);
+        return status;
+    }
+    book = policy_book_new(file, environment);
+    status = check_services(policies, book, err);
+    if (status == IDEM_OK)
+        status = check_called(policies, book, err);
+    if (status == IDEM_OK)
+        turn_to(policies, book);
+    else
+        policy_book_unref(book);
+    return status;
+}
+
+/* With loading held. */
+static enum idem_status
+load_file(struct policies *policies, bool unchanged, struct idem_error *err)
+{
+    char *text;
+    enum idem_status status = read_file(policies->path, &text, err);
+
+    if (status != IDEM_OK)
+        return status;
+    if (unchanged && policies->text && strcmp(policies->text, text) == 0) {
+        free(text);
+        return IDEM_OK;
+    }
+    free(policies->text);
+    policies->text = text;
+    status = load(policies, policies->path, text, err);
+    policies_report(policies,
+                    status == IDEM_OK ? "%s: is taken%s"
+                                      : "%s: is not taken; what was before "
+                                        "holds: %s",
+                    policies->path, status == IDEM_OK ? "" : err->message);
+    return status;
+}
+
+enum idem_status
+policies_load(struct policies *policies, const char *json, bool unchanged,
+              struct idem_error *err)
+{
+    struct idem_error local;
+    enum idem_status status;
+
+    err = err ? err : &local;
+    pthread_mutex_lock(&policies->loading);
+    if (json)
+        status = load(policies, "config", json, err);
+    else if (policies->path)
+        status = load_file(policies, unchanged, err);
+    else
+        status = load(policies, NULL, NULL, err);
+    pthread_mutex_unlock(&policies->loading);
+    return status;
+}
