@@ -348,6 +348,8 @@ a_deadline_shorter_than_the_handler_leaves_one_effect(void **state)
     struct idem_outcome outcome;
     struct called last;
 
+    assert_int_equal(idem_channel_wait_ready(stage->channels[0], 20000, NULL),
+                     IDEM_OK);
     effects_hold(&stage->effects);
     for (int i = 0; i < 5; i++) {
         assert_int_equal(
