@@ -169,7 +169,8 @@ link_withdraw(struct link *link, struct client_call *call)
     call->place = PLACE_NOWHERE;
     call->link = NULL;
     link->channel->n_flying--;
-    if (!given_up)
+    /* Not one that another attempt was faster than. */
+    if (atomic_load(&call->call.interrupt) == IDEM_DEADLINE_EXCEEDED)
         outlier_failed(link->address);
     (void)connection_append(link->connection, &frame, (struct outbox_hold){0},
                             NULL);
