@@ -76,6 +76,10 @@ check_mode(const struct check *check)
         say(check, MODE, "mode is a number without a name");
     if (!strcmp(policy->transaction, "?"))
         say(check, TRANSACTION, "transaction is a number without a name");
+    if (policy->states && policy->key &&
+        policy->key->source == IDEM__V1__KEY__SOURCE__SESSION)
+        say(check, TRANSACTION,
+            "transaction STATEMENT cannot have a key of source SESSION yet");
     if (!stated && !policy->read_only)
         complain(check->complaints, check->method->service->file->proto,
                  &check->method->path,

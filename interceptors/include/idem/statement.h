@@ -9,9 +9,9 @@
  *   charge_statements  from the request: the statements, with their parameters
  *   charge_reply       from their rows: the reply, or a final "no"
  *
- * In between many calls travel together: one look at their keys, all of their
- * statements in order, their records, one commit. Exactly once holds as in the
- * other shapes: record and effect commit together or not at all.
+ * In between many calls may travel together: one look at their keys, all of
+ * their statements in order, their records, one commit. Exactly once holds as
+ * in the other shapes: record and effect commit together or not at all.
  *
  * Both halves may run more than once for a call, each time from the beginning
  * (another call of the commit failed, a conflict, a lost connection), and only
