@@ -4,6 +4,8 @@
 #include "store_postgres_durable.h"
 #include "store_postgres_session.h"
 
+#include <idem/call.h>
+
 #include <stdlib.h>
 
 #define WAITING_MAX (8 * BATCH_MAX)
@@ -217,16 +219,21 @@ confirm(struct pg_session *session, struct idem_ticket *const *over,
                              owners[i]);
 }
 
+struct answered {
+    struct idem_ticket *tickets[BATCH_MAX];
+    int64_t owners[BATCH_MAX];
+    unsigned n;
+};
+
 /* Those that are over leave; the rest stays for the next round. */
 static void
-answer(struct pg_session *session)
+take_answered(struct pg_session *session, struct answered *over)
 {
     struct pg_store *postgres = session->postgres;
     struct pg_batch *batch = session->batch;
-    struct idem_ticket *over[BATCH_MAX];
-    int64_t owners[BATCH_MAX];
-    unsigned n_over = 0, kept = 0;
+    unsigned kept = 0;
 
+    over->n = 0;
     pthread_mutex_lock(&postgres->lock);
     for (unsigned i = 0; i < batch->n; i++) {
         struct pg_slot *slot = &batch->slots[i];
@@ -238,14 +245,30 @@ answer(struct pg_session *session)
         pg_busy_end(&postgres->busy, slot->place);
         if (!slot->ticket)
             continue;
-        owners[n_over] = slot->owner;
-        over[n_over++] = slot->ticket;
+        over->owners[over->n] = slot->owner;
+        over->tickets[over->n++] = slot->ticket;
     }
     batch->n = kept;
     pthread_mutex_unlock(&postgres->lock);
-    confirm(session, over, owners, n_over);
-    for (unsigned i = 0; i < n_over; i++)
-        over[i]->done(over[i]);
+}
+
+static void
+tell_all(void *with)
+{
+    const struct answered *over = with;
+
+    for (unsigned i = 0; i < over->n; i++)
+        over->tickets[i]->done(over->tickets[i]);
+}
+
+static void
+answer(struct pg_session *session)
+{
+    struct answered over;
+
+    take_answered(session, &over);
+    confirm(session, over.tickets, over.owners, over.n);
+    idem_call_resume_all(tell_all, &over);
 }
 
 static void

@@ -15,23 +15,54 @@ endpoint_let_go(void *kept)
     connection_unref(connection);
 }
 
-/* A worker keeps the connection that it has put frames in and not flushed. Who
- * lets go of it meanwhile flushes what is there by then. */
-void
-endpoint_flush(struct connection *connection)
-{
-    struct connection *before;
+/* --- Answers that leave together --- */
 
-    if (!workers_here()) {
+#define TOGETHER_MAX 32 /* connections; one more is flushed at once */
+
+static _Thread_local struct {
+    bool on;
+    unsigned n;
+    struct connection *connections[TOGETHER_MAX]; /* with a reference each */
+} together;
+
+static void
+flush_later(struct connection *connection)
+{
+    for (unsigned i = together.n; i-- > 0;)
+        if (together.connections[i] == connection)
+            return;
+    if (together.n == TOGETHER_MAX) {
         connection_flush(connection);
         return;
     }
+    connection_ref(connection);
+    together.connections[together.n++] = connection;
+}
+
+/* A worker keeps the connection that it has put frames in and not flushed. Who
+ * lets go of it meanwhile flushes what is there by then. */
+static void
+flush_on_worker(struct connection *connection)
+{
+    struct connection *before;
+
     if (workers_kept() == connection)
         return;
     connection_ref(connection);
     before = workers_keep(connection);
     if (before)
         endpoint_let_go(before);
+}
+
+void
+endpoint_flush(struct connection *connection)
+{
+    if (together.on)
+        flush_later(connection);
+    else if (workers_here())
+        flush_on_worker(connection);
+    else
+        connection_flush(connection);
 }
 
 /* The handler said OK: its reply is what the wire carries. One that cannot be
@@ -250,6 +281,8 @@ endpoint_push_gathered(void)
 static void
 gather(struct workers *workers, struct job *job)
 {
+    if (gathered.first && gathered.workers != workers)
+        endpoint_push_gathered();
     job->next = NULL;
     if (gathered.first)
         gathered.last->next = job;
@@ -259,6 +292,27 @@ gather(struct workers *workers, struct job *job)
     gathered.workers = workers;
     if (++gathered.count == GATHERED_MAX)
         endpoint_push_gathered();
+}
+
+/* Jobs first: one that finds no room is answered here. */
+static void
+leave_together(void)
+{
+    endpoint_push_gathered();
+    together.on = false;
+    while (together.n > 0)
+        endpoint_let_go(together.connections[--together.n]);
+}
+
+void
+idem_call_resume_all(void (*resume_all)(void *with), void *with)
+{
+    bool nested = together.on;
+
+    together.on = true;
+    resume_all(with);
+    if (!nested)
+        leave_together();
 }
 
 /* --- Sending down --- */
@@ -282,7 +336,7 @@ endpoint_send(struct call *base)
     if (!idem_call_keep(&base->base, &holder, call))
         return IDEM_ANSWER;
     call->job.run = run_job;
-    if (gathered.peer == call->peer) {
+    if (together.on || gathered.peer == call->peer) {
         gather(workers, &call->job);
         return IDEM_WAIT;
     }

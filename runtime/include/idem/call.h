@@ -59,6 +59,12 @@ IDEM_BEGIN_DECLS
  * IDEM_WAIT, without a lock held. The call may be gone afterwards. */
 IDEM_API void idem_call_resume(struct idem_call *call, enum idem_step step);
 
+/* For a thread that resumes many calls at once, as a store's does after a
+ * commit: run resume_all, and of a server's calls that it resumes let the jobs
+ * for workers be pushed in one go and the answers leave in one write a
+ * connection, when it returns. It must not block. One inside another is one. */
+IDEM_API void idem_call_resume_all(void (*resume_all)(void *with), void *with);
+
 /**
  * Say who keeps the call, just before it is put where another thread can find
  * it. A holder of NULL cannot give the call back before it is done: what it
