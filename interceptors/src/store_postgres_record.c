@@ -214,7 +214,7 @@ pg_record_read_row(struct record *record, int64_t *owner,
     record->dropped = flag(row, LOOK_DROPPED);
     record->answer.first_at_ms = number(row, LOOK_FIRST_AT);
     *owner = number(row, LOOK_OWNER);
-    return record->state != RECORD_DONE ||
+    return record->state != RECORD_DONE || !ticket->arena ||
            read_answer(&record->answer, ticket->arena, row);
 }
 

@@ -148,7 +148,8 @@ take_record(sqlite3_stmt *row, struct record *record, struct idem_arena *arena,
     take_hash(row, 7, record->fingerprint.canonical);
     record->fingerprint.version = (unsigned)sqlite3_column_int(row, 8);
     record->unbegun = sqlite3_column_int(row, 14) == 0;
-    return record->state != RECORD_DONE || take_answer(row, record, arena);
+    return record->state != RECORD_DONE || !arena ||
+           take_answer(row, record, arena);
 }
 
 static bool

@@ -215,6 +215,33 @@ places_await_inside(struct places_world *world, unsigned place, unsigned inside)
     assert_int_equal(rc, 0);
 }
 
+/* With the lock. */
+static unsigned
+count_inside(const struct places_world *world, unsigned at_place[PLACES_MAX])
+{
+    unsigned inside = 0;
+
+    for (unsigned i = 0; i < world->n; i++) {
+        at_place[i] = world->place[i].inside;
+        inside += at_place[i];
+    }
+    return inside;
+}
+
+void
+places_await_all_inside(struct places_world *world, unsigned inside,
+                        unsigned at_place[PLACES_MAX])
+{
+    struct timespec end = in_seconds(AWAIT_S);
+    int rc = 0;
+
+    pthread_mutex_lock(&world->lock);
+    while (count_inside(world, at_place) != inside && rc == 0)
+        rc = pthread_cond_timedwait(&world->change, &world->lock, &end);
+    pthread_mutex_unlock(&world->lock);
+    assert_int_equal(rc, 0);
+}
+
 void
 places_open_gate(struct places_world *world)
 {

@@ -57,6 +57,11 @@ struct idem_call *places_block(struct places_world *world,
                                const struct idem_call_options *options);
 void places_await_inside(struct places_world *world, unsigned place,
                          unsigned inside);
+
+/* Wait until so many are inside at all places together; at_place receives how
+ * many at each. */
+void places_await_all_inside(struct places_world *world, unsigned inside,
+                             unsigned at_place[PLACES_MAX]);
 void places_open_gate(struct places_world *world);
 
 /* Echoes so far at each, for an assertion: "3 3 3". */

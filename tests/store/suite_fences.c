@@ -50,6 +50,30 @@ a_late_completion_is_fenced(void **state)
     race_close(&race);
 }
 
+/* A word that is written behind its call's back has no memory for the answer
+ * that it finds. */
+static void
+a_late_word_wants_no_answer(void **state)
+{
+    struct idem_arena *zombies, *winners;
+    struct race race;
+
+    race_open(&race, *state);
+    zombies = race.zombie.ticket.arena;
+    winners = race.winner.ticket.arena;
+    race.zombie.ticket.arena = race.winner.ticket.arena = NULL;
+    assert_int_equal(call_complete(&race.winner, IDEM_OK, "winner"),
+                     IDEM_VERDICT_MINE);
+    assert_int_equal(call_complete(&race.zombie, IDEM_OK, "zombie"),
+                     IDEM_VERDICT_FENCED);
+    assert_int_equal(call_complete(&race.winner, IDEM_OK, "winner"),
+                     IDEM_VERDICT_MINE);
+    assert_int_equal(call_release(&race.winner), IDEM_VERDICT_FENCED);
+    race.zombie.ticket.arena = zombies;
+    race.winner.ticket.arena = winners;
+    race_close(&race);
+}
+
 /* D2, fault 29: the way of failure is fenced as well. */
 static void
 a_late_release_is_fenced(void **state)
@@ -246,6 +270,7 @@ suite_run_fences(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_late_completion_is_fenced),
+        cmocka_unit_test(a_late_word_wants_no_answer),
         cmocka_unit_test(a_late_release_is_fenced),
         cmocka_unit_test(a_late_doubt_is_fenced),
         cmocka_unit_test(a_late_renewal_is_fenced),
