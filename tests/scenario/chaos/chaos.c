@@ -8,6 +8,7 @@
 #include "support.h"
 
 #include "calls.h"
+#include "child.h"
 #include "harm.h"
 
 #include <inttypes.h>
@@ -94,6 +95,22 @@ print(struct site *site, struct calls *calls, const unsigned done[HARMS])
                resident_kib(site->servers[i].pid));
 }
 
+/* Whoever is down now has ended by itself: harm starts what it has killed. */
+static unsigned
+count_fallen(const struct site *site)
+{
+    unsigned fallen = 0;
+
+    for (unsigned i = 0; i < SITE_SERVERS; i++) {
+        if (child_alive(site->servers[i].pid))
+            continue;
+        printf("server %u has ended by itself; its last words:\n", i);
+        child_show(site->servers[i].log);
+        fallen++;
+    }
+    return fallen;
+}
+
 /* Sessions that are there when no server is. */
 static bool
 leaves_no_connection(struct site *site)
@@ -115,8 +132,12 @@ run(const struct chaos_options *options)
     site_open(&site, options->outside);
     calls = calls_start(&site, options);
     do_harm(&site, calls, options, done);
+    if (count_fallen(&site) > 0)
+        exit(1); /* nobody would answer the calls that settle */
     calls_settle(calls);
     print(&site, calls, done);
+    if (count_fallen(&site) > 0)
+        exit(1);
     clean = leaves_no_connection(&site);
     violations = check(&site, calls);
     printf("seed %" PRIu64 ": %u rules broken, connections %s\n", options->seed,
