@@ -5,6 +5,7 @@
  *    test_once_liar [CALLS]        1,000,000 for the long run */
 #include "support.h"
 
+#include "child.h"
 #include "effects.h"
 #include "fake_redis.h"
 #include "tempdir.h"
@@ -240,12 +241,29 @@ is_counted_one_by_one(enum fake_redis_lie lie)
     return lie == FAKE_REDIS_FLIP || lie == FAKE_REDIS_TRUNCATE;
 }
 
+static bool
+redis_answers(void *with)
+{
+    struct liar_world *world = with;
+    uint64_t hits = shield_counts(world).hits;
+    struct idem_outcome outcome;
+    int64_t number;
+
+    (void)add(world, 0, 0, &number, &outcome);
+    return shield_counts(world).hits > hits;
+}
+
 static void
 lie(struct liar_world *world, enum fake_redis_lie lie)
 {
-    struct idem_shield_counts before = shield_counts(world), after;
-    unsigned lies = fake_redis_lies(world->fake);
+    struct idem_shield_counts before, after;
+    unsigned lies;
 
+    /* The lie before may have cost the connection. */
+    fake_redis_lie(world->fake, FAKE_REDIS_HONEST, 0);
+    assert_true(child_wait_until(redis_answers, world, 10000));
+    before = shield_counts(world);
+    lies = fake_redis_lies(world->fake);
     fake_redis_lie(world->fake, lie, 3);
     call_all(world, calls / (FAKE_REDIS_LIES - 2));
     lies = fake_redis_lies(world->fake) - lies;
