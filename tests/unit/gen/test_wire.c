@@ -18,12 +18,13 @@ static const size_t sizes[] = {0, 1, 127, 128, 300, 16383, 16384, LONGEST};
 static void
 assert_carried(struct pool *pool, const uint8_t *bytes, size_t size)
 {
-    Idem__V1__MethodPolicy options = IDEM__V1__METHOD_POLICY__INIT;
+    Idem__V1__MethodPolicy options;
     Idem__V1__MethodPolicy *read;
     ProtobufCBinaryData joined;
     uint8_t packed[LONGEST + 16];
     size_t length;
 
+    idem__v1__method_policy__init(&options);
     wire_add_unknown(pool, &options.base, NUMBER, bytes, size);
     assert_true(wire_join_unknown(pool, &options.base, NUMBER, &joined));
     assert_int_equal(joined.len, size);
@@ -54,11 +55,12 @@ a_field_of_any_length_is_read_as_it_was_added(void **state)
 static void
 fields_that_come_in_pieces_are_joined(void **state)
 {
-    Idem__V1__MethodPolicy options = IDEM__V1__METHOD_POLICY__INIT;
+    Idem__V1__MethodPolicy options;
     ProtobufCBinaryData joined;
     struct pool pool;
 
     (void)state;
+    idem__v1__method_policy__init(&options);
     pool_init(&pool);
     wire_add_unknown(&pool, &options.base, NUMBER, "ab", 2);
     wire_add_unknown(&pool, &options.base, NUMBER + 1, "no", 2);
