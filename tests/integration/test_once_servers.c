@@ -36,17 +36,6 @@ call_on_other(struct stage *stage, const char *key, int64_t amount)
     return stage_join(stage_start(stage, 1, effects_add_always, key, &request));
 }
 
-/* The other server has nothing of the key in its memory, and asks Redis once it
- * has heard of the authority. */
-static void
-let_other_hear(struct stage *stage, const char *key)
-{
-    struct called called = call_on_other(stage, key, 7);
-
-    assert_int_equal(called.status, IDEM_OK);
-    called_free(&called);
-}
-
 /* Entries are written behind the answer's back. */
 static bool
 redis_has_entries(void *with)
@@ -65,6 +54,21 @@ empty_redis(void)
 
     redis_say(stage_redis(), "FLUSHALL", reply, sizeof(reply));
     assert_string_equal(reply, "+OK\r\n");
+}
+
+/* The other server has nothing of the key in its memory, and asks Redis once it
+ * has heard of the authority. Leaves Redis empty, also of what that writes. */
+static void
+let_other_hear(struct stage *stage, const char *key)
+{
+    struct called called;
+
+    empty_redis();
+    called = call_on_other(stage, key, 7);
+    assert_int_equal(called.status, IDEM_OK);
+    called_free(&called);
+    assert_true(child_wait_until(redis_has_entries, NULL, 10000));
+    empty_redis();
 }
 
 /* Fault 3, B002. */
@@ -153,7 +157,6 @@ redis_answers_a_repeat(void **state)
     struct called first, again;
 
     let_other_hear(stage, "servers-4-heard");
-    empty_redis();
     first = call_always(stage, "servers-4");
     assert_int_equal(first.outcome.effect, IDEM_EFFECT_COMMITTED);
     assert_true(child_wait_until(redis_has_entries, NULL, 10000));
@@ -172,7 +175,6 @@ redis_refuses_another_request(void **state)
     struct called first, other;
 
     let_other_hear(stage, "servers-5-heard");
-    empty_redis();
     first = call_always(stage, "servers-5");
     assert_true(child_wait_until(redis_has_entries, NULL, 10000));
     other = call_on_other(stage, "servers-5", 8);
@@ -249,7 +251,6 @@ a_redis_of_yesterday_changes_nothing(void **state)
     char reply[64];
 
     let_other_hear(stage, "servers-10-heard");
-    empty_redis();
     first = call_always(stage, "servers-10");
     assert_true(child_wait_until(redis_has_entries, NULL, 10000));
     redis_say(stage_redis(), "SAVE", reply, sizeof(reply));
