@@ -188,6 +188,17 @@ in_seconds(time_t seconds)
     return end;
 }
 
+unsigned
+places_flying(struct places_world *world)
+{
+    unsigned flying;
+
+    pthread_mutex_lock(&world->channel->lock);
+    flying = world->channel->n_flying;
+    pthread_mutex_unlock(&world->channel->lock);
+    return flying;
+}
+
 void
 places_await_ready(struct places_world *world, unsigned n)
 {

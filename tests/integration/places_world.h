@@ -50,6 +50,9 @@ void places_await_ready(struct places_world *world, unsigned n);
 enum idem_status places_echo(struct places_world *world, const char *key,
                              struct idem_outcome *outcome);
 
+/* Calls that a server has and has not answered. */
+unsigned places_flying(struct places_world *world);
+
 /* Start a Block. told, if wanted, lives until the channel is closed, and is
  * written before that returns. */
 struct idem_call *places_block(struct places_world *world,
