@@ -3,9 +3,7 @@
 #include "statements.h"
 
 /* transaction: STATEMENT for one call in a transaction of its own, step by step
- * as a handler would go: for a call that must not touch its neighbours, because
- * it failed, or said "no" after it had written, or met a record that is to be
- * taken over. */
+ * as a handler would go. Calls do not share a commit on PostgreSQL. */
 
 /* What the second half says is done: the verdict is filled. */
 static void

@@ -37,13 +37,20 @@ is_word(const struct idem_ticket *ticket)
     }
 }
 
+/* Does the operation end in the commit of what a handler wrote? */
+static bool
+commits_effects(const struct idem_ticket *ticket)
+{
+    return ticket->mode == IDEM_MODE_TRANSACTION &&
+           (ticket->op == OPERATION_COMPLETE || ticket->op == OPERATION_RUN);
+}
+
 /* It may stand or not: a transaction's commit is asked about again, all else is
  * as if the answer had been lost. */
 static void
 take_back(struct idem_ticket *ticket)
 {
-    if (ticket->op == OPERATION_COMPLETE &&
-        ticket->mode == IDEM_MODE_TRANSACTION)
+    if (commits_effects(ticket))
         ticket->verdict = IDEM_VERDICT_UNKNOWN;
     else
         pg_ticket_fail(ticket, IDEM_UNAVAILABLE, IDEM_STORE_AWAY,

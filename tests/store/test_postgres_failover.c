@@ -232,6 +232,32 @@ a_commit_that_no_standby_confirms_is_not_told_as_done(void **state)
     call_close(&call);
 }
 
+/* What it wrote stands, so it must not be told as failed. */
+static void
+statements_that_no_standby_confirms_are_unknown(void **state)
+{
+    struct site *site = *state;
+    struct suite_call before, call;
+
+    postgres_await_standby(site->primary);
+    open_call(&before, site, IDEM_MODE_TRANSACTION); /* the day is known */
+    call_add_effect(&before, 1);
+    assert_int_equal(call_run(&before), IDEM_VERDICT_MINE);
+    call_close(&before);
+
+    open_call(&call, site, IDEM_MODE_TRANSACTION);
+    call_add_effect(&call, 1);
+    postgres_freeze(site->standby);
+    call_start(&call, site->suite.store->ops->run);
+    cancel_waiters(site);
+    assert_int_equal(call_await(&call), IDEM_VERDICT_UNKNOWN);
+    assert_int_equal(effects(site->primary, call.key), 1);
+    postgres_thaw(site->standby);
+    assert_int_equal(claim(&call), IDEM_VERDICT_DONE);
+    assert_int_equal(effects(site->primary, call.key), 1);
+    call_close(&call);
+}
+
 static void
 a_lease_that_no_standby_confirms_is_not_held(void **state)
 {
@@ -376,6 +402,7 @@ main(void)
         HERE(the_primary_is_found_behind_a_standby),
         HERE(a_read_only_database_is_refused_at_start),
         HERE(a_commit_that_no_standby_confirms_is_not_told_as_done),
+        HERE(statements_that_no_standby_confirms_are_unknown),
         HERE(a_lease_that_no_standby_confirms_is_not_held),
         HERE(what_was_done_is_replayed_by_the_new_primary),
         HERE(a_failover_under_load_doubles_and_loses_nothing),
