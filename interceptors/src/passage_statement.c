@@ -62,6 +62,7 @@ ran(struct idem_ticket *ticket)
     struct passage *passage = (struct passage *)ticket;
 
     (void)IDEM_FAULT("once.complete.after");
+    passage_heard(passage);
     switch ((int)ticket->verdict) {
     case IDEM_VERDICT_MINE:
         if (passage->kept)

@@ -39,6 +39,26 @@ the_same_key_three_times_is_one_effect(void **state)
     called_free(&first);
 }
 
+/* Also by a server that does nothing else: what it was told by the authority is
+ * all that it has heard of it. */
+static void
+a_repeat_is_answered_out_of_memory(void **state)
+{
+    struct stage *stage = *state;
+    effects_add_request request = EFFECTS_ADD_REQUEST_INIT;
+    struct called first, again;
+
+    request.amount = 7;
+    first = stage_call(stage, effects_add_stated_always, "stated-9", &request);
+    again = stage_call(stage, effects_add_stated_always, "stated-9", &request);
+    assert_int_equal(first.outcome.effect, IDEM_EFFECT_COMMITTED);
+    assert_replay_of(&again, &first);
+    assert_int_equal(stage_counts(stage, 0).remembered, 1);
+    assert_int_equal(stage_effects(stage), 1);
+    called_free(&first);
+    called_free(&again);
+}
+
 /* Fault 2, B001. */
 static void
 fifty_at_once_are_one_effect(void **state)
@@ -173,6 +193,7 @@ main(void)
 {
     const struct CMUnitTest tests[] = {
         EACH(the_same_key_three_times_is_one_effect),
+        EACH(a_repeat_is_answered_out_of_memory),
         EACH(fifty_at_once_are_one_effect),
         EACH(fifty_keys_at_once_are_fifty_effects),
         EACH(a_no_of_either_half_is_final_and_has_no_effect),
