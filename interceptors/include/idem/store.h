@@ -122,9 +122,9 @@ struct idem_ticket {
     int64_t deadline_ns; /* monotonic; INT64_MAX: none. A claim that the store
                           * has not begun by then: FAILED, DEADLINE_EXCEEDED */
     bool repeat;         /* attempt > 1: a record is likely, look first */
-    struct idem_arena *arena; /* what the store returns lives here. NULL, not
-                               * for claim, look, abandon and run: a recorded
-                               * answer is not wanted */
+    struct idem_arena *arena; /* what the store returns lives here. May be NULL
+                               * but for claim, look, abandon and run: then a
+                               * recorded answer is not wanted */
 
     enum idem_verdict verdict;
     struct idem_error error;          /* FAILED */
