@@ -19,7 +19,7 @@
 /* The system's clock, but for the date. */
 struct wrong_clock {
     struct idem_clock clock;
-    int64_t ahead_ms;
+    _Atomic int64_t ahead_ms;
 };
 
 static int64_t

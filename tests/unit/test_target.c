@@ -71,6 +71,23 @@ await(struct sink *sink, const unsigned *count, unsigned n)
 }
 
 static void
+assert_found(struct sink *sink, unsigned times, const char *addresses)
+{
+    pthread_mutex_lock(&sink->lock);
+    assert_int_equal(sink->found, times);
+    assert_string_equal(sink->addresses, addresses);
+    pthread_mutex_unlock(&sink->lock);
+}
+
+static void
+assert_trouble(struct sink *sink, const char *names)
+{
+    pthread_mutex_lock(&sink->lock);
+    assert_non_null(strstr(sink->trouble, names));
+    pthread_mutex_unlock(&sink->lock);
+}
+
+static void
 open_sink(struct sink *sink)
 {
     memset(sink, 0, sizeof *sink);
@@ -158,9 +175,7 @@ a_file_names_an_address_a_line(void **state)
     write_file(sink.path, "# ours\n 10.0.0.1:7070 \n\n"
                           "ipc:///run/pay.sock # near\r\n10.0.0.1:7070\n");
     start(&sink, target, NULL);
-    assert_int_equal(sink.found, 1);
-    assert_string_equal(sink.addresses,
-                        "tcp://10.0.0.1:7070 ipc:///run/pay.sock");
+    assert_found(&sink, 1, "tcp://10.0.0.1:7070 ipc:///run/pay.sock");
     close_sink(&sink);
 }
 
@@ -177,12 +192,12 @@ a_file_is_read_again_when_it_changes_or_is_replaced(void **state)
     start(&sink, target, NULL);
     write_file(sink.path, "10.0.0.2:2\n");
     await(&sink, &sink.found, 2);
-    assert_string_equal(sink.addresses, "tcp://10.0.0.2:2");
+    assert_found(&sink, 2, "tcp://10.0.0.2:2");
     snprintf(other, sizeof other, "%s.new", sink.path);
     write_file(other, "10.0.0.3:3\n10.0.0.4:4\n");
     assert_int_equal(rename(other, sink.path), 0);
     await(&sink, &sink.found, 3);
-    assert_string_equal(sink.addresses, "tcp://10.0.0.3:3 tcp://10.0.0.4:4");
+    assert_found(&sink, 3, "tcp://10.0.0.3:3 tcp://10.0.0.4:4");
     close_sink(&sink);
 }
 
@@ -199,11 +214,11 @@ a_bad_file_says_so_and_keeps_the_old_list(void **state)
     start(&sink, target, NULL);
     write_file(sink.path, "10.0.0.2:2\npigeon://x\n");
     await(&sink, &sink.troubles, 1);
-    assert_non_null(strstr(sink.trouble, "servers: line 2: no transport"));
+    assert_trouble(&sink, "servers: line 2: no transport");
     assert_int_equal(remove(sink.path), 0);
     await(&sink, &sink.troubles, 2);
-    assert_non_null(strstr(sink.trouble, "No such file"));
-    assert_string_equal(sink.addresses, "tcp://10.0.0.1:1");
+    assert_trouble(&sink, "No such file");
+    assert_found(&sink, 1, "tcp://10.0.0.1:1");
     write_file(sink.path, "10.0.0.2:2\n");
     await(&sink, &sink.found, 2);
     close_sink(&sink);
@@ -283,15 +298,15 @@ a_name_is_looked_up_again_after_a_time_or_when_somebody_asks(void **state)
     now_ns = sink.clock.now_ns;
     start(&sink, "dns://pay.internal:70", look_up);
     await(&sink, &sink.found, 1);
-    assert_string_equal(sink.addresses, "tcp://10.0.0.1:70 tcp://10.0.9.9:1");
+    assert_found(&sink, 1, "tcp://10.0.0.1:70 tcp://10.0.9.9:1");
     fake_clock_await_waiter(&sink.clock, now_ns + AGAIN_MS * 1000000LL);
     fake_clock_advance_ms(&sink.clock, AGAIN_MS);
     await(&sink, &sink.found, 2);
-    assert_string_equal(sink.addresses, "tcp://10.0.0.2:70 tcp://10.0.9.9:1");
+    assert_found(&sink, 2, "tcp://10.0.0.2:70 tcp://10.0.9.9:1");
     now_ns = sink.clock.now_ns;
     target_again(sink.target);
     fake_clock_await_waiter(&sink.clock, now_ns + 1000 * 1000000LL);
-    assert_int_equal(sink.found, 2);
+    assert_found(&sink, 2, "tcp://10.0.0.2:70 tcp://10.0.9.9:1");
     fake_clock_advance_ms(&sink.clock, 1000);
     await(&sink, &sink.found, 3);
     close_sink(&sink);
@@ -307,9 +322,8 @@ a_name_that_nobody_knows_is_trouble(void **state)
     open_sink(&sink);
     start(&sink, "dns://pay.internal:70", look_up);
     await(&sink, &sink.troubles, 1);
-    assert_string_equal(sink.trouble,
-                        "cannot look up pay.internal: nobody knows");
-    assert_int_equal(sink.found, 0);
+    assert_trouble(&sink, "cannot look up pay.internal: nobody knows");
+    assert_found(&sink, 0, "");
     close_sink(&sink);
 }
 
@@ -340,7 +354,7 @@ a_real_name_has_its_addresses(void **state)
     open_sink(&sink);
     start(&sink, "dns://127.0.0.1:70", NULL);
     await(&sink, &sink.found, 1);
-    assert_string_equal(sink.addresses, "tcp://127.0.0.1:70");
+    assert_found(&sink, 1, "tcp://127.0.0.1:70");
     close_sink(&sink);
 }
 
