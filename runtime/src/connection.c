@@ -3,7 +3,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define PING_MAX 64 /* bytes of a PING's payload */
+#define PING_MAX 64    /* bytes of a PING's payload */
+#define BYTES_PER_MS 8 /* what a frame under way must move at least */
+#define NS_PER_MS 1000000
 
 static _Thread_local unsigned depth; /* of events on this thread */
 
@@ -139,8 +141,14 @@ answer_ping(struct connection *connection, const struct frame *ping)
 {
     struct frame pong = {.type = FRAME_PONG, .payload = ping->payload};
 
+    const struct connection_events *events = connection->options.events;
+    const char *why;
+
     if (ping->oversize || ping->payload.size > PING_MAX)
         return "a PING that is too long";
+    why = events->ping ? events->ping(connection->options.with) : NULL;
+    if (why)
+        return why;
     connection_send(connection, &pong);
     return NULL;
 }
@@ -184,6 +192,7 @@ digest(struct connection *connection)
         next = inbox_next(&connection->inbox, &frame);
         if (next != INBOX_FRAME)
             break;
+        atomic_store_explicit(&connection->begun_ns, 0, memory_order_relaxed);
         why = take_frame(connection, &frame);
         if (why)
             next = INBOX_BROKEN;
@@ -238,6 +247,22 @@ end_reading(struct connection *connection)
     depth--;
 }
 
+/* Before a receive: is there a frame to be finished by it? */
+static void
+note_begun(struct connection *connection)
+{
+    const struct idem_clock *clock = connection->options.clock;
+    size_t size = inbox_begun(&connection->inbox);
+
+    atomic_store_explicit(&connection->begun_size, size, memory_order_relaxed);
+    if (size == 0 || connection->paused)
+        atomic_store_explicit(&connection->begun_ns, 0, memory_order_relaxed);
+    else if (atomic_load_explicit(&connection->begun_ns,
+                                  memory_order_relaxed) == 0)
+        atomic_store_explicit(&connection->begun_ns, clock->monotonic_ns(clock),
+                              memory_order_relaxed);
+}
+
 void
 connection_read_on(struct connection *connection)
 {
@@ -251,6 +276,8 @@ connection_read_on(struct connection *connection)
     connection->paused = !closed && connection->options.server &&
                          connection->sending &&
                          connection_unwritten(connection) > CONNECTION_OUT_MAX;
+    if (connection->options.server)
+        note_begun(connection);
     if (connection->paused) {
         pthread_mutex_unlock(&connection->lock);
         return;
@@ -274,6 +301,32 @@ connection_start(struct connection *connection)
 }
 
 /* --- What it knows --- */
+
+/* A slow peer may take its time, as long as it moves. */
+static int64_t
+stalls_at(int64_t since_ns, int64_t timeout_ns, size_t size)
+{
+    return since_ns + timeout_ns + (int64_t)(size / BYTES_PER_MS) * NS_PER_MS;
+}
+
+int64_t
+connection_stalls_at(struct connection *connection, int64_t timeout_ns)
+{
+    int64_t begun_ns, in_ns = INT64_MAX, out_ns = INT64_MAX;
+    size_t size;
+
+    pthread_mutex_lock(&connection->lock);
+    begun_ns =
+        atomic_load_explicit(&connection->begun_ns, memory_order_relaxed);
+    size = atomic_load_explicit(&connection->begun_size, memory_order_relaxed);
+    if (begun_ns > 0)
+        in_ns = stalls_at(begun_ns, timeout_ns, size);
+    if (connection->sending)
+        out_ns = stalls_at(connection->flying_ns, timeout_ns,
+                           connection->outbox.flying.total);
+    pthread_mutex_unlock(&connection->lock);
+    return in_ns < out_ns ? in_ns : out_ns;
+}
 
 const char *
 connection_why(const struct connection *connection)

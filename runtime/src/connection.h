@@ -30,6 +30,9 @@ struct connection_events {
      * that came together are all done. */
     const char *(*frame)(void *with, const struct frame *frame);
 
+    /* Optional. A PING came, which is answered if it returns NULL. As frame. */
+    const char *(*ping)(void *with);
+
     /* Optional. The frames that came together are all done. */
     void (*settled)(void *with);
 
@@ -102,6 +105,11 @@ connection_peer_limits(const struct connection *connection);
 
 /* Another number than before: the peer has sent something since. */
 uint64_t connection_heard(const struct connection *connection);
+
+/* When what is begun has taken too long: a frame that is not here as a whole,
+ * or bytes that the peer does not take, each with timeout_ns and a millisecond
+ * for each 8 bytes. INT64_MAX: nothing is begun. Of a server's only. */
+int64_t connection_stalls_at(struct connection *connection, int64_t timeout_ns);
 
 /* True on a thread that is inside an event. */
 bool connection_on_thread(void);

@@ -32,15 +32,19 @@ struct connection {
     atomic_uint_least64_t heard; /* receives that brought something */
     struct inbox inbox;          /* the reader's */
     enum stage stage;            /* the reader's */
+    _Atomic int64_t begun_ns;    /* when the frame that is not whole began; 0:
+                                  * none is, or it is not read on */
+    atomic_size_t begun_size;    /* of that frame */
     struct connection_limits peer;
 
     pthread_mutex_t lock; /* guards the rest */
     struct outbox outbox; /* its flying half is the sender's while it sends */
     bool sending;
-    bool dropping;  /* the flight is let go of, not written; the sender's */
-    bool corked;    /* the reader flushes at the end of its chunk */
-    bool paused;    /* the reader waits for the sender; implies sending */
-    bool finishing; /* close when all is written */
+    int64_t flying_ns; /* when the flight took off; of a server's only */
+    bool dropping;     /* the flight is let go of, not written; the sender's */
+    bool corked;       /* the reader flushes at the end of its chunk */
+    bool paused;       /* the reader waits for the sender; implies sending */
+    bool finishing;    /* close when all is written */
     bool closed;
     char why[CONNECTION_WHY_MAX];
 };

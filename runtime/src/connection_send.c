@@ -15,11 +15,15 @@
 static bool
 take_off(struct connection *connection)
 {
+    const struct idem_clock *clock = connection->options.clock;
+
     if (connection->sending || connection->outbox.filling.total == 0)
         return false;
     if (connection->corked && !connection->closed)
         return false;
     connection->sending = true;
+    if (connection->options.server)
+        connection->flying_ns = clock->monotonic_ns(clock);
     connection->dropping = connection->closed;
     outbox_take_off(&connection->outbox);
     if (connection->dropping)

@@ -166,3 +166,19 @@ inbox_next(struct inbox *inbox, struct frame *frame)
         return take_oversize(inbox, &head, frame);
     return take_frame(inbox, &head, frame);
 }
+
+size_t
+inbox_begun(const struct inbox *inbox)
+{
+    size_t have = inbox->tail - inbox->head;
+    struct frame_head head;
+
+    if (inbox->big && !inbox->big_given)
+        return inbox->big_size;
+    if (inbox->skip > 0)
+        return (size_t)inbox->skip;
+    if (have < FRAME_HEAD ||
+        !frame_head_read(inbox->chunk + inbox->head, &head))
+        return have;
+    return FRAME_HEAD + (size_t)head.size;
+}

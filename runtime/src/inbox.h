@@ -36,6 +36,10 @@ void inbox_filled(struct inbox *inbox, size_t size);
 /* The preface; INBOX_FRAME when it is there and taken. */
 enum inbox_next inbox_preface(struct inbox *inbox);
 
+/* The size of the frame that is begun and not whole, as far as it is known; 0:
+ * none is. */
+size_t inbox_begun(const struct inbox *inbox);
+
 /* The frame's views are good until the next call. */
 enum inbox_next inbox_next(struct inbox *inbox, struct frame *frame);
 

@@ -13,6 +13,10 @@
 #define MAX_MESSAGE_LIMIT ((size_t)1 << 30) /* a frame's size is 32 bits */
 #define HELLO_TIMEOUT_MS 10000
 #define DRAIN_MS 10000
+#define STALL_TIMEOUT_MS 30000
+#define IDLE_TIMEOUT_MS 1800000
+#define AGE_GRACE_MS 10000
+#define MAX_PINGS 60 /* a minute */
 
 /* A server's life up to start; server_stop.c has the rest. */
 
@@ -22,6 +26,20 @@ cores(void)
     long n = sysconf(_SC_NPROCESSORS_ONLN);
 
     return n > 0 ? (unsigned)n : 1;
+}
+
+/* How long a connection may do what. */
+static void
+with_life_defaults(struct idem_server_options *options)
+{
+    if (options->stall_timeout_ms == 0)
+        options->stall_timeout_ms = STALL_TIMEOUT_MS;
+    if (options->idle_timeout_ms == 0)
+        options->idle_timeout_ms = IDLE_TIMEOUT_MS;
+    if (options->age_grace_ms == 0)
+        options->age_grace_ms = AGE_GRACE_MS;
+    if (options->max_pings == 0)
+        options->max_pings = MAX_PINGS;
 }
 
 static struct idem_server_options
@@ -45,6 +63,7 @@ with_defaults(const struct idem_server_options *given)
         options.hello_timeout_ms = HELLO_TIMEOUT_MS;
     if (options.drain_ms == 0)
         options.drain_ms = DRAIN_MS;
+    with_life_defaults(&options);
     if (!options.clock)
         options.clock = idem_clock_system();
     return options;
@@ -53,7 +72,9 @@ with_defaults(const struct idem_server_options *given)
 static enum idem_status
 check_options(const struct idem_server_options *options, struct idem_error *err)
 {
-    if (options->hello_timeout_ms < 0 || options->drain_ms < 0)
+    if (options->hello_timeout_ms < 0 || options->drain_ms < 0 ||
+        options->stall_timeout_ms < 0 || options->idle_timeout_ms < 0 ||
+        options->max_age_ms < 0 || options->age_grace_ms < 0)
         return idem_fail(err, IDEM_INVALID_ARGUMENT,
                          "an option in milliseconds is negative");
     if (options->max_message > MAX_MESSAGE_LIMIT)

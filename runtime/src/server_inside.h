@@ -31,6 +31,19 @@ struct server_listener {
     struct idem_timer pause; /* after an accept that failed */
 };
 
+/* What a peer is held to beside its calls (server_watch.c). */
+struct peer_watch {
+    struct idem_timer timer; /* holds a reference of the connection */
+    int64_t idle_ns;         /* the watch's: no call since */
+    uint32_t seen_stream;    /* … as its last stream was this one */
+    int64_t suspect_ns;      /* the watch's: a stall of then was seen */
+    int64_t retires_ns;      /* the peer's lock: told to go then */
+    int64_t ends_ns;         /* … and cut then; INT64_MAX: not yet known */
+    bool over;               /* the peer's lock: it is closed */
+    unsigned pings;          /* the reader's: since … */
+    int64_t pings_ns;
+};
+
 /* One client's connection. Freed when that is gone. */
 struct peer {
     struct idem_server *server;
@@ -49,6 +62,7 @@ struct peer {
     struct server_call *calls; /* not finished, also detached ones */
     uint32_t last_stream;
     bool draining;
+    struct peer_watch watch;
 };
 
 struct server_call {
@@ -92,7 +106,10 @@ void server_listeners_free(struct idem_server *server);
 /* Owns the stream. */
 void peer_new(struct idem_server *server, struct io_stream *stream);
 
-/* Tell it to go elsewhere; its new calls are refused from here. */
+/* Tell it to go elsewhere, and why; its new calls are refused from here. */
+void peer_retire(struct peer *peer, const char *why);
+
+/* The same, because the server goes. */
 void peer_drain(struct peer *peer);
 
 /* Every call that it has not finished, or those without a key, ends with that
@@ -112,6 +129,15 @@ void peers_each(struct idem_server *server, bool ready_only,
 /* An END for a call that was never made. */
 void peer_refuse(struct peer *peer, uint32_t stream,
                  const struct idem_error *err);
+
+/* --- server_watch.c --- */
+
+/* Begin, when it is taken in; end, when it is closed. */
+void peer_watch_begin(struct peer *peer);
+void peer_watch_end(struct peer *peer);
+
+/* The connection's ping event. */
+const char *peer_watch_ping(void *peer);
 
 /* --- server_call.c --- */
 void server_call_open(struct peer *peer, const struct frame *frame,

@@ -200,6 +200,7 @@ on_closed(void *with)
     struct idem_server *server = peer->server;
 
     hello_over(peer);
+    peer_watch_end(peer);
     pthread_mutex_lock(&peer->lock);
     streams_fini(&peer->streams);
     pthread_mutex_unlock(&peer->lock);
@@ -238,6 +239,7 @@ on_gone(void *with)
 static const struct connection_events peer_events = {
     .ready = on_ready,
     .frame = on_frame,
+    .ping = peer_watch_ping,
     .settled = on_settled,
     .closed = on_closed,
     .gone = on_gone,
@@ -327,5 +329,6 @@ peer_new(struct idem_server *server, struct io_stream *stream)
     connection_ref(peer->connection);
     idem_timer_start(server->timers, &peer->hello,
                      now_ns + server->options.hello_timeout_ms * NS_PER_MS);
+    peer_watch_begin(peer);
     connection_start(peer->connection);
 }

@@ -27,10 +27,10 @@ take_calls(struct peer *peer, size_t *n)
 }
 
 void
-peer_drain(struct peer *peer)
+peer_retire(struct peer *peer, const char *why)
 {
     uint8_t header[64];
-    struct header_goaway goaway = {.reason = idem_bytes_of("drain")};
+    struct header_goaway goaway = {.reason = idem_bytes_of(why)};
     struct frame frame = {.type = FRAME_GOAWAY, .header = {header, 0}};
     bool first;
 
@@ -43,6 +43,12 @@ peer_drain(struct peer *peer)
         return;
     frame.header.size = header_goaway_write(header, sizeof header, &goaway);
     connection_send(peer->connection, &frame);
+}
+
+void
+peer_drain(struct peer *peer)
+{
+    peer_retire(peer, "drain");
 }
 
 /* A call with a key goes on, its answer will be asked for again; one without

@@ -18,6 +18,14 @@ struct idem_server_options {
     unsigned max_streams; /* calls in flight on one connection; 0: 100,000 */
     size_t max_message;   /* bytes each way; 0: 4 MiB */
     int64_t hello_timeout_ms; /* for a new connection's preface; 0: 10,000 */
+    int64_t stall_timeout_ms; /* for a frame that is begun, to come or to be
+                               * taken, and 1 ms more for each 8 bytes of it;
+                               * 0: 30,000 */
+    int64_t idle_timeout_ms;  /* without a call; 0: 1,800,000 */
+    int64_t max_age_ms;       /* of a connection, up to 10 % more or less;
+                               * 0: any */
+    int64_t age_grace_ms;     /* for its calls after that; 0: 10,000 */
+    unsigned max_pings;       /* of a connection in a minute; 0: 60 */
     int64_t drain_ms;         /* how long stop waits for calls; 0: 10,000 */
     const struct idem_clock *clock; /* NULL: the system's. Must outlive it */
 };
