@@ -256,24 +256,49 @@ idem_key_parse(struct idem_key *key, struct idem_bytes text,
     return IDEM_OK;
 }
 
-void
-idem_key_derive(char *text, const char *parent, const char *step)
+/* Ends the hash. */
+static void
+write_derived(char *text, struct idem_sha256 *sha, struct idem_bytes parent)
 {
-    struct idem_sha256 *sha = idem_sha256_new();
     uint8_t hash[IDEM_SHA256_SIZE];
     struct idem_key key;
 
-    idem_sha256_add_part(sha, idem_bytes_of("idem-derive1"));
-    idem_sha256_add_part(sha, idem_bytes_of(parent));
-    idem_sha256_add_part(sha, idem_bytes_of(step));
     idem_sha256_finish(sha, hash);
-
-    if (idem_key_parse(&key, idem_bytes_of(parent), NULL) == IDEM_OK &&
-        key.minted) {
+    if (idem_key_parse(&key, parent, NULL) == IDEM_OK && key.minted) {
         uuid_stamp(hash, key.minted_ms);
         write_minted(text, hash, key.window_ms / 1000);
         return;
     }
     memcpy(text, "idd_", 5);
     write_hex(text + 4, hash, sizeof(hash));
+}
+
+void
+idem_key_derive(char *text, const char *parent, const char *step)
+{
+    struct idem_sha256 *sha = idem_sha256_new();
+
+    idem_sha256_add_part(sha, idem_bytes_of("idem-derive1"));
+    idem_sha256_add_part(sha, idem_bytes_of(parent));
+    idem_sha256_add_part(sha, idem_bytes_of(step));
+    write_derived(text, sha, idem_bytes_of(parent));
+}
+
+void
+idem_key_of_child(char *text, const struct idem_parent *parent,
+                  const struct idem_method *method)
+{
+    struct idem_sha256 *sha = idem_sha256_new();
+    char number[16];
+
+    snprintf(number, sizeof number, "%u", parent->number);
+    idem_sha256_add_part(sha, idem_bytes_of("idem-child1"));
+    idem_sha256_add_part(sha, parent->tenant);
+    idem_sha256_add_part(sha, parent->scope);
+    idem_sha256_add_part(sha, parent->key);
+    idem_sha256_add_part(sha, idem_bytes_of(method->scope));
+    idem_sha256_add_part(sha, idem_bytes_of(parent->step.data ? "step" : ""));
+    idem_sha256_add_part(sha, parent->step.data ? parent->step
+                                                : idem_bytes_of(number));
+    write_derived(text, sha, parent->key);
 }

@@ -88,7 +88,8 @@ mint_first(struct key *key, struct idem_call *call, struct idem_error *err)
 
 /* A caller's own key wins: it may be repeating a call from before a restart,
  * and a fresh key would make that a second effect. An empty one was given all
- * the same, and is refused. */
+ * the same, and is refused. A handler that runs again must not mint another
+ * (decision 27), nor number the call anew in the channel's session. */
 static enum idem_status
 choose(struct key *key, struct idem_call *call, struct idem_error *err)
 {
@@ -98,6 +99,10 @@ choose(struct key *key, struct idem_call *call, struct idem_error *err)
 
     if (call->key.data)
         return idem_key_parse(&given, call->key, err);
+    if (call->parent) {
+        idem_key_of_child(text, call->parent, call->method);
+        return put(call, text, err);
+    }
     if (call->method->key_source != IDEM_KEY_FIELDS)
         return mint_first(key, call, err);
     status = from_request(text, call, err);

@@ -41,7 +41,7 @@ check(const struct policy *policy, const struct idem_call *call,
     if (policy->refused[0])
         return idem_fail(err, IDEM_FAILED_PRECONDITION, "service config: %s",
                          policy->refused);
-    if (policy->callers_key && !call->key.data &&
+    if (policy->callers_key && !call->key.data && !call->parent &&
         policy->method->mode != IDEM_MODE_NONE &&
         policy->method->key_source != IDEM_KEY_FIELDS)
         return idem_fail_reason(err, IDEM_INVALID_ARGUMENT, IDEM_KEY_MISSING,

@@ -2,6 +2,7 @@
 
 #include "arena.h"
 #include "message.h"
+#include "parent.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -170,7 +171,8 @@ new_call(struct idem_channel *channel, const struct idem_method *method,
 {
     struct client_call *call = bare_call(channel, method);
 
-    call->call.base.deadline_ns = channel_deadline_ns(channel, method, options);
+    call->call.base.deadline_ns =
+        channel_deadline_ns(channel, method, options, parent_of(options));
     call->wait_for_ready = options->wait_for_ready;
     call->fail_fast = options->fail_fast;
     call->user = options->user;

@@ -241,7 +241,8 @@ enum idem_step channel_send(struct call *call);
 /* --- channel_make.c --- */
 int64_t channel_deadline_ns(const struct idem_channel *channel,
                             const struct idem_method *method,
-                            const struct idem_call_options *options);
+                            const struct idem_call_options *options,
+                            const struct idem_context *parent);
 
 /* Key, metadata and request, checked and copied into the call. */
 enum idem_status channel_take(struct client_call *call,

@@ -1,5 +1,7 @@
 #include "channel_inside.h"
 
+#include "parent.h"
+
 #include <idem/message.h>
 #include <idem/reason.h>
 
@@ -74,9 +76,10 @@ take_request(struct client_call *call, const struct ProtobufCMessage *request,
 int64_t
 channel_deadline_ns(const struct idem_channel *channel,
                     const struct idem_method *method,
-                    const struct idem_call_options *options)
+                    const struct idem_call_options *options,
+                    const struct idem_context *parent)
 {
-    int64_t timeout_ms = options->timeout_ms;
+    int64_t timeout_ms = options->timeout_ms, deadline_ns;
 
     if (timeout_ms == 0)
         timeout_ms = channel->options.timeout_ms;
@@ -84,7 +87,10 @@ channel_deadline_ns(const struct idem_channel *channel,
         timeout_ms = method->timeout_ms;
     if (timeout_ms == 0)
         timeout_ms = TIMEOUT_MS;
-    return channel_after_ms(channel, timeout_ms > 0 ? timeout_ms : 0);
+    deadline_ns = channel_after_ms(channel, timeout_ms > 0 ? timeout_ms : 0);
+    if (!parent || options->own_deadline)
+        return deadline_ns;
+    return parent_deadline_ns(parent, channel->clock, deadline_ns);
 }
 
 enum idem_status
@@ -92,10 +98,13 @@ channel_take(struct client_call *call, const struct ProtobufCMessage *request,
              const struct idem_call_options *options, struct idem_error *err)
 {
     struct idem_call *base = &call->call.base;
+    struct idem_context *parent = parent_of(options);
     enum idem_status status = take_key(base, options->key, err);
 
     if (status == IDEM_OK)
         status = take_metadata(base, options, err);
+    if (status == IDEM_OK && parent)
+        status = parent_give(parent, options, base, err);
     if (status == IDEM_OK)
         status = take_request(call, request, err);
     return status;

@@ -11,6 +11,23 @@
 
 #define NS_PER_MS 1000000
 
+static _Thread_local struct idem_context *current;
+
+struct idem_context *
+context_enter(struct idem_context *context)
+{
+    struct idem_context *before = current;
+
+    current = context;
+    return before;
+}
+
+struct idem_context *
+context_current(void)
+{
+    return current;
+}
+
 void
 context_init(struct idem_context *context, struct idem_call *call, void *user)
 {
@@ -23,6 +40,7 @@ context_begin(struct idem_context *context)
 {
     context->error = (struct idem_error){.status = IDEM_OK};
     context->retry_after_ms = -1;
+    context->made = NULL;
     context->call->trailers = (struct idem_metadata){0};
     call_note_key(context->call);
 }

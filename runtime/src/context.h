@@ -7,6 +7,14 @@
 #include <idem/context.h>
 #include <idem/context_once.h>
 
+/* Calls of one key space that the handler has made, for which a key follows
+ * from its own (parent.c). */
+struct context_made {
+    struct context_made *next;
+    const char *scope;
+    unsigned calls;
+};
+
 /* A handler's view of its call. The server's endpoint embeds one in each call
  * and sets call->context before the chain begins, so that interceptors can fill
  * it. Lives as long as the call. */
@@ -21,14 +29,22 @@ struct idem_context {
     enum idem_task task;
     enum idem_probed probed;
     void (*run)(struct idem_context *context); /* the endpoint's */
+    struct context_made *made;                 /* in the call's arena */
 };
+
+/* The author's code begins to run on this thread for that context, or is over
+ * (what it gave back before); NULL: for none. */
+struct idem_context *context_enter(struct idem_context *context);
+
+/* For which it runs on this thread. */
+struct idem_context *context_current(void);
 
 /* Sets call->context too. */
 void context_init(struct idem_context *context, struct idem_call *call,
                   void *user);
 
 /* Before each run of the handler: what an earlier one said is forgotten, also
- * the trailers that it added. */
+ * the trailers that it added and the calls that it made. */
 void context_begin(struct idem_context *context);
 
 /* After it: the call's outcome from what the handler returned and said, with

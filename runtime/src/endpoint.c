@@ -120,16 +120,21 @@ begin_reply(struct server_call *call)
     return reply;
 }
 
+/* Calls that the author's code makes are children of this one (parent.c). */
 static void
 invoke(struct server_call *call, idem_invoke_fn *code)
 {
     struct idem_call *base = &call->call.base;
     struct ProtobufCMessage *reply = begin_reply(call);
+    struct idem_context *before;
+    enum idem_status status;
 
     if (!reply)
         return;
-    context_end(&call->context, code(call->entry->handlers, &call->context,
-                                     base->message, reply));
+    before = context_enter(&call->context);
+    status = code(call->entry->handlers, &call->context, base->message, reply);
+    (void)context_enter(before);
+    context_end(&call->context, status);
     if (base->outcome.status == IDEM_OK &&
         call->context.task != IDEM_TASK_STATE)
         pack_reply(call, reply);
@@ -149,12 +154,15 @@ probe_and_run(struct server_call *call)
     struct idem_call *base = &call->call.base;
     struct ProtobufCMessage *reply = begin_reply(call);
     enum idem_probed probed = IDEM_PROBED_UNKNOWN;
+    struct idem_context *before;
 
     if (!reply)
         return;
+    before = context_enter(&call->context);
     if (base->method->probe)
         probed = base->method->probe(call->entry->handlers, &call->context,
                                      base->message, reply);
+    (void)context_enter(before);
     context_end_probe(&call->context, probed);
     if (probed == IDEM_PROBED_NOT_DONE)
         run_handler(call);

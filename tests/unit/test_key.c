@@ -219,6 +219,39 @@ the_child_of_a_minted_key_has_its_time_and_window(void **state)
     assert_string_not_equal(child, parent);
 }
 
+static void
+a_childs_key_is_of_all_that_tells_calls_apart(void **state)
+{
+    static const struct idem_method pay = {.scope = "bank.v1.Bank/Pay"};
+    static const struct idem_method refund = {.scope = "bank.v1.Bank/Refund"};
+    const struct idem_parent first = {
+        .tenant = idem_bytes_of("acme"),
+        .scope = idem_bytes_of("shop.v1.Shop/Buy"),
+        .key = idem_bytes_of("order-1"),
+        .number = 1,
+    };
+    struct idem_parent others[5];
+    char text[IDEM_KEY_MAX + 1], other[IDEM_KEY_MAX + 1];
+
+    (void)state;
+    idem_key_of_child(text, &first, &pay);
+    idem_key_of_child(other, &first, &pay);
+    assert_string_equal(text, other);
+    idem_key_of_child(other, &first, &refund);
+    assert_string_not_equal(text, other);
+    for (int i = 0; i < 5; i++)
+        others[i] = first;
+    others[0].tenant = idem_bytes_of("evil");
+    others[1].scope = idem_bytes_of("shop.v1.Shop/Sell");
+    others[2].key = idem_bytes_of("order-2");
+    others[3].number = 2;
+    others[4].step = idem_bytes_of("1");
+    for (int i = 0; i < 5; i++) {
+        idem_key_of_child(other, &others[i], &pay);
+        assert_string_not_equal(text, other);
+    }
+}
+
 int
 main(void)
 {
@@ -234,6 +267,7 @@ main(void)
         cmocka_unit_test(a_minted_key_has_one_spelling),
         cmocka_unit_test(a_child_key_follows_from_parent_and_step),
         cmocka_unit_test(the_child_of_a_minted_key_has_its_time_and_window),
+        cmocka_unit_test(a_childs_key_is_of_all_that_tells_calls_apart),
     };
 
     return cmocka_run_group_tests(tests, set_up, tear_down);

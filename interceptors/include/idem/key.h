@@ -5,6 +5,7 @@
 #include <idem/interceptor.h>
 #include <idem/method.h>
 #include <idem/outcome.h>
+#include <idem/parent.h>
 
 /* Idempotency keys: text of 1 to 255 bytes of 0x21..0x7E (semantics.md 3.11).
  *
@@ -64,6 +65,13 @@ IDEM_API enum idem_status idem_key_parse(struct idem_key *key,
  * parent and step name, whoever computes it. The child of a minted key is
  * minted: it carries its parent's time and window. text as above. */
 IDEM_API void idem_key_derive(char *text, const char *parent, const char *step);
+
+/* The key of a call that a handler makes, without a word of its author's: the
+ * same for the same execution's parent, method and step or number. It is of its
+ * parent's tenant and scope too, for two of them may use one key for what has
+ * nothing to do with each other. Minted as above. */
+IDEM_API void idem_key_of_child(char *text, const struct idem_parent *parent,
+                                const struct idem_method *method);
 
 /**
  * Write the key that the method's fields make: a digest of paths and values,

@@ -7,6 +7,7 @@
 #include <idem/metadata.h>
 #include <idem/method.h>
 #include <idem/outcome.h>
+#include <idem/parent.h>
 #include <idem/timer.h>
 
 /* A call as interceptors see it, on the client and on the server alike. It
@@ -33,6 +34,9 @@ struct idem_call {
     const struct ProtobufCMessage *message; /* unpacked request; the server's
                                              * validate fills it */
     struct idem_context *context;           /* server: what the handler gets */
+    const struct idem_parent
+        *parent; /* client: what its key follows from; NULL:
+                  * it is nobody's child, or has a key */
 
     struct idem_outcome outcome;
     struct idem_metadata trailers;

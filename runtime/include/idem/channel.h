@@ -11,6 +11,7 @@
  * many threads at once. Generated stubs call through it. */
 struct idem_channel;
 struct idem_call;
+struct idem_context;
 struct idem_policy_options;
 
 /* All zero is all defaults. */
@@ -46,6 +47,15 @@ struct idem_call_options {
     const struct idem_call_metadata *metadata; /* NULL or an array … */
     size_t n_metadata;                         /* … of this many; copied */
     void *user; /* idem_call_user() gives it back to the callback */
+
+    /* Of a call that a handler makes (parent.h). */
+    struct idem_context *parent; /* NULL: that of the handler which runs on this
+                                  * thread. Read before start returns */
+    const char *step;  /* a name of this call among those of its parent, for
+                        * its key; NULL: by method and number, in the order
+                        * in which the handler makes them */
+    bool own_deadline; /* not cut to what is left of the parent's */
+    bool no_parent;    /* nothing of the handler's call goes with it */
 };
 
 struct idem_call_metadata {

@@ -60,6 +60,11 @@ IDEM_API int64_t idem_context_remaining_ms(const struct idem_context *context);
 /* The caller gave up, or its deadline is over. The effect still counts. */
 IDEM_API bool idem_context_cancelled(const struct idem_context *context);
 
+/* The fencing token of the LEASED call whose handler made this one, as its
+ * server says; 0: none did. It grows with each execution there: a resource that
+ * keeps the highest turns away who was thought dead. */
+IDEM_API int64_t idem_context_parent_fence(const struct idem_context *context);
+
 /* The authenticated identity; empty without one. */
 IDEM_API struct idem_bytes
 idem_context_tenant(const struct idem_context *context);
