@@ -13,6 +13,7 @@
 #define RESOLVE_MS 30000
 #define KEEPALIVE_MS 30000
 #define KEEPALIVE_TIMEOUT_MS 20000
+#define HOST_MAX 256
 
 /* A channel's life; see channel_inside.h for its parts. */
 
@@ -151,6 +152,7 @@ free_channel(struct idem_channel *channel)
     pthread_cond_destroy(&channel->restated);
     pthread_cond_destroy(&channel->idle);
     pthread_mutex_destroy(&channel->lock);
+    tls_free(channel->tls);
     free(channel->ready);
     free(channel->name);
     free(channel);
@@ -163,6 +165,7 @@ init_channel(struct idem_channel *channel, const struct io *io,
     channel->clock = options->clock;
     channel->io = io;
     channel->options = *options;
+    channel->options.tls = NULL;
     channel->last_waiting = &channel->waiting;
     channel->state = IDEM_CHANNEL_CONNECTING;
     atomic_init(&channel->refs, 1);
@@ -197,6 +200,24 @@ open_target(struct idem_channel *channel, const char *target,
     return target_start(channel->target, err);
 }
 
+/* Of a dns:// target all addresses answer for its host, and a certificate names
+ * that. */
+static enum idem_status
+open_tls(struct idem_channel *channel, const char *target,
+         const struct idem_tls_options *given, struct idem_error *err)
+{
+    struct idem_tls_options options = *given;
+    char host[HOST_MAX];
+    enum idem_status status;
+
+    if (!options.server_name && target_dns_host(target, host, sizeof host))
+        options.server_name = host;
+    status = tls_new(&channel->tls, false, &options, err);
+    if (status == IDEM_OK)
+        channel->io = tls_io(channel->tls);
+    return status;
+}
+
 enum idem_status
 channel_new_with_io(struct idem_channel **out, const struct io *io,
                     const char *target,
@@ -214,6 +235,8 @@ channel_new_with_io(struct idem_channel **out, const struct io *io,
         return idem_fail(err, IDEM_RESOURCE_EXHAUSTED, "out of memory");
     init_channel(channel, io, &options);
     status = loop_init(channel, err);
+    if (status == IDEM_OK && options.tls)
+        status = open_tls(channel, target, options.tls, err);
     if (status == IDEM_OK)
         status = open_target(channel, target, err);
     if (status != IDEM_OK) {

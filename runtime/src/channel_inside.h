@@ -8,6 +8,7 @@
 #include "streams.h"
 #include "target.h"
 #include "timer.h"
+#include "tls.h"
 
 /* What the files of the channel share. A channel has calls (channel_call.c);
  * a call that has come down its chain (channel_send.c) waits in the channel
@@ -89,6 +90,7 @@ struct idem_channel {
     const struct idem_clock *clock;
     struct idem_timers *timers;
     const struct io *io; /* of all addresses; NULL: each scheme's own */
+    struct tls *tls;     /* whose it is then; NULL: no TLS */
     char *name;          /* of the target */
     struct target *target;
     struct idem_channel_options options; /* no zeroes left */

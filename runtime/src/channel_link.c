@@ -91,6 +91,15 @@ append_open(struct link *link, struct client_call *call)
     return appended != CONNECTION_CLOSED;
 }
 
+/* A token is not for everybody on the way. */
+static void
+refuse_plain(struct client_call *call, const char *address)
+{
+    idem_call_fail(&call->call.base, IDEM_UNAUTHENTICATED, IDEM_EFFECT_NOT_SENT,
+                   IDEM_NOT_SECURE,
+                   "%s is not secure, and the call has a secret", address);
+}
+
 static void
 refuse_size(struct client_call *call, size_t limit)
 {
@@ -107,6 +116,10 @@ link_place(struct link *link, struct client_call *call)
 
     if (call->call.base.request.size > limit) {
         refuse_size(call, limit);
+        return LINK_REFUSED;
+    }
+    if (call->call.base.confidential && !connection_secure(link->connection)) {
+        refuse_plain(call, link->address->name);
         return LINK_REFUSED;
     }
     if (!link_has_room(link))

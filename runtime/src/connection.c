@@ -212,6 +212,15 @@ set_corked(struct connection *connection, bool corked)
         connection_flush(connection);
 }
 
+const char *
+connection_why_lost(const struct connection *connection, const char *otherwise)
+{
+    const struct io_stream *stream = connection->stream;
+    const char *why = stream->ops->trouble ? stream->ops->trouble(stream) : "";
+
+    return *why ? why : otherwise;
+}
+
 static void
 received(void *with, enum idem_status result, size_t size)
 {
@@ -219,7 +228,8 @@ received(void *with, enum idem_status result, size_t size)
 
     depth++;
     if (result != IDEM_OK) {
-        connection_close(connection, "the connection is lost");
+        connection_close(connection, connection_why_lost(
+                                         connection, "the connection is lost"));
     } else if (size == 0) {
         connection_close(connection, "closed by the peer");
     } else {
@@ -287,7 +297,7 @@ connection_read_on(struct connection *connection)
     if (!closed &&
         ops->recv(connection->stream, space, room, received, connection))
         return;
-    connection_close(connection, "closed");
+    connection_close(connection, connection_why_lost(connection, "closed"));
     end_reading(connection);
 }
 
@@ -338,6 +348,24 @@ const struct connection_limits *
 connection_peer_limits(const struct connection *connection)
 {
     return &connection->peer;
+}
+
+struct idem_peer
+connection_peer(const struct connection *connection)
+{
+    const struct io_stream *stream = connection->stream;
+
+    return (struct idem_peer){
+        .address = stream->ops->peer(stream),
+        .identity = stream->ops->identity ? stream->ops->identity(stream) : "",
+        .secure = stream->ops->secure,
+    };
+}
+
+bool
+connection_secure(const struct connection *connection)
+{
+    return connection->stream->ops->secure;
 }
 
 uint64_t

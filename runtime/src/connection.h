@@ -6,6 +6,8 @@
 #include "io.h"
 #include "outbox.h"
 
+#include <idem/peer.h>
+
 /* One connection, either end: prefaces and SETTINGS, frames in, frames out with
  * one send in flight, PING. What the frames mean is the user's (docs/wire.md).
  *
@@ -102,6 +104,13 @@ const char *connection_why(const struct connection *connection);
 /* After ready. */
 const struct connection_limits *
 connection_peer_limits(const struct connection *connection);
+
+/* After ready: what the peer is known by (<idem/peer.h>). The texts live as
+ * long as the connection. */
+struct idem_peer connection_peer(const struct connection *connection);
+
+/* What is sent is read by nobody but the peer. */
+bool connection_secure(const struct connection *connection);
 
 /* Another number than before: the peer has sent something since. */
 uint64_t connection_heard(const struct connection *connection);

@@ -53,6 +53,10 @@ struct connection {
  * the connection is closed. Without the lock. */
 void connection_read_on(struct connection *connection);
 
+/* Why an operation of the stream failed, if the transport knows; else that. */
+const char *connection_why_lost(const struct connection *connection,
+                                const char *otherwise);
+
 /* With the lock. */
 static inline size_t
 connection_unwritten(const struct connection *connection)

@@ -119,7 +119,9 @@ sent(void *with, enum idem_status result, size_t size)
 
     (void)size;
     if (result != IDEM_OK)
-        connection_close(connection, "the peer does not read any more");
+        connection_close(
+            connection,
+            connection_why_lost(connection, "the peer does not read any more"));
     else if (submit(connection, true))
         return;
     if (land(connection))

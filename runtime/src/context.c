@@ -200,6 +200,18 @@ idem_context_tenant(const struct idem_context *context)
     return context->call->tenant;
 }
 
+const struct idem_principal *
+idem_context_principal(const struct idem_context *context)
+{
+    return context->call->principal;
+}
+
+const struct idem_peer *
+idem_context_peer(const struct idem_context *context)
+{
+    return context->call->peer;
+}
+
 const struct idem_metadata *
 idem_context_metadata(const struct idem_context *context)
 {

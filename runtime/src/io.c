@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#define TLS "tls+"
+
 static const struct io *const transports[] = {&io_nng, &io_inproc};
 
 static bool
@@ -28,6 +30,9 @@ io_find(const char *address, const struct io **io, struct idem_error *err)
         return idem_fail(err, IDEM_INVALID_ARGUMENT,
                          "\"%s\" is no address: want scheme://place",
                          address ? address : "");
+    if (strncmp(address, TLS, sizeof TLS - 1) == 0)
+        return idem_fail(err, IDEM_INVALID_ARGUMENT,
+                         "%s needs TLS options, and there are none", address);
     size = (size_t)(rest - address);
     for (size_t i = 0; i < sizeof transports / sizeof *transports; i++) {
         if (has_scheme(transports[i], address, size)) {

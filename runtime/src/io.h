@@ -5,8 +5,8 @@
 #include <idem/status.h>
 
 /* Byte streams, whatever carries them: nng_stream (tcp, ipc, abstract), memory
- * inside the process, and one around another that drops, delays, duplicates and
- * cuts for tests. The connection above knows only this.
+ * inside the process, TLS around another, and one around another that drops,
+ * delays, duplicates and cuts for tests. The connection above knows only this.
  *
  * An operation that was taken (true) answers by its callback exactly once, on a
  * thread of the transport and never inside the submit. A callback must not
@@ -36,7 +36,8 @@ struct io_stream_ops {
 
     /* Optional. What the transport takes at once of the parts, without a
      * callback; returns how many bytes. 0 says nothing: send tells whether it
-     * is closed. Not while a send is pending. */
+     * is closed. What it does not take is sent with send next, and nothing
+     * before it. Not while a send is pending. */
     size_t (*send_now)(struct io_stream *stream, const struct idem_bytes *parts,
                        unsigned n);
 
@@ -50,6 +51,18 @@ struct io_stream_ops {
 
     /* "tcp://127.0.0.1:4711"; "" when unknown. Lives as long as the stream. */
     const char *(*peer)(const struct io_stream *stream);
+
+    /* Optional. Who the other end has proved to be; "": nobody. Asked when
+     * bytes have come, and lives as long as the stream. */
+    const char *(*identity)(const struct io_stream *stream);
+
+    /* Optional. Why it is over, if the transport knows; "": it does not. Asked
+     * when an operation has failed, and lives as long as the stream. */
+    const char *(*trouble)(const struct io_stream *stream);
+
+    /* Nobody in between can read it, and a client's other end is who was
+     * dialled. */
+    bool secure;
 };
 
 struct io_stream {
@@ -91,6 +104,8 @@ struct io_dialer {
  * front of another. */
 struct io {
     const char *schemes; /* "tcp ipc abstract" */
+    const char *bare;    /* what an address without a scheme is given; NULL:
+                          * "tcp://" */
 
     /* UNAVAILABLE: in use or not to be bound. INVALID_ARGUMENT: no address. */
     enum idem_status (*listen)(const struct io *io, const char *address,

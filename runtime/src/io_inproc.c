@@ -298,4 +298,8 @@ dialer_of(const struct io *io, const char *address, struct io_dialer **out,
     return IDEM_OK;
 }
 
-const struct io io_inproc = {"inproc", listen_at, dialer_of};
+const struct io io_inproc = {
+    .schemes = "inproc",
+    .listen = listen_at,
+    .dialer = dialer_of,
+};

@@ -252,6 +252,7 @@ static const struct io_stream_ops pair_ops = {
     .close = pair_close,
     .free = pair_free,
     .peer = pair_peer,
+    .secure = true,
 };
 
 bool

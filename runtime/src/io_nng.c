@@ -524,7 +524,7 @@ dialer_of(const struct io *io, const char *address, struct io_dialer **out,
 }
 
 const struct io io_nng = {
-    "tcp tcp4 tcp6 ipc unix abstract",
-    listen_at,
-    dialer_of,
+    .schemes = "tcp tcp4 tcp6 ipc unix abstract",
+    .listen = listen_at,
+    .dialer = dialer_of,
 };

@@ -100,7 +100,10 @@ static enum idem_status
 init(struct idem_server *server, const struct idem_server_options *options,
      struct idem_error *err)
 {
+    enum idem_status status = IDEM_OK;
+
     server->options = *options;
+    server->options.tls = NULL;
     server->clock = options->clock;
     server->last_listener = &server->listeners;
     server->last_peer = &server->peers;
@@ -113,7 +116,9 @@ init(struct idem_server *server, const struct idem_server_options *options,
         return idem_fail(err, IDEM_RESOURCE_EXHAUSTED,
                          "out of memory or threads");
     workers_set_let_go(server->workers, endpoint_let_go);
-    return add_validate(server, err);
+    if (options->tls)
+        status = tls_new(&server->tls, true, options->tls, err);
+    return status == IDEM_OK ? add_validate(server, err) : status;
 }
 
 enum idem_status

@@ -227,6 +227,11 @@ fill(struct server_call *call, const struct frame *frame,
     base->attempt = open->attempt ? open->attempt : 1;
     base->ack_below = open->ack_below;
     base->deadline_ns = deadline_ns(base->clock, open);
+    base->peer = &call->peer->known;
+    if (call->peer->principal.identity.size > 0) {
+        base->principal = &call->peer->principal;
+        base->tenant = base->principal->identity;
+    }
     context_init(&call->context, base, entry->user);
     call->context.run = endpoint_run;
     base->key.size = open->key.size;

@@ -8,6 +8,7 @@
 #include "server.h"
 #include "streams.h"
 #include "timer.h"
+#include "tls.h"
 #include "worker.h"
 
 /* What the files of the server share. Listeners (server_listen.c) make peers
@@ -52,6 +53,8 @@ struct peer {
     struct idem_timer hello;   /* holds a reference of the connection */
     bool ready;                /* SETTINGS were exchanged; the server's lock */
     bool open;                 /* not closed yet; the server's lock */
+    struct idem_peer known;    /* when ready; then const */
+    struct idem_principal principal; /* what its certificate says */
 
     /* The reader's: method ids that this client told. */
     const struct method_entry **told;
@@ -77,7 +80,8 @@ struct server_call {
 
 struct idem_server {
     const struct idem_clock *clock;
-    struct idem_server_options options; /* no zeroes left */
+    struct idem_server_options options; /* no zeroes left; tls is NULL */
+    struct tls *tls;                    /* NULL: none */
     struct chain chain;
     struct method_table methods;
     struct idem_timers *timers;

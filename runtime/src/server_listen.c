@@ -84,8 +84,11 @@ idem_server_listen(struct idem_server *server, const char *address,
                    struct idem_error *err)
 {
     const struct io *io;
-    enum idem_status status = io_find(address, &io, err);
+    enum idem_status status;
 
+    if (server->tls && tls_is_address(address))
+        return server_listen_with_io(server, tls_io(server->tls), address, err);
+    status = io_find(address, &io, err);
     if (status != IDEM_OK)
         return status;
     return server_listen_with_io(server, io, address, err);

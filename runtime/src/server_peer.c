@@ -175,6 +175,8 @@ on_ready(void *with)
     struct peer *peer = with;
     bool late;
 
+    peer->known = connection_peer(peer->connection);
+    peer->principal.identity = idem_bytes_of(peer->known.identity);
     hello_over(peer);
     pthread_mutex_lock(&peer->server->lock);
     late = peer->server->state != SERVER_RUNNING;

@@ -95,6 +95,7 @@ idem_server_free(struct idem_server *server)
     if (server->timers)
         timers_free(server->timers);
     server_listeners_free(server);
+    tls_free(server->tls);
     method_table_fini(&server->methods);
     pthread_cond_destroy(&server->changed);
     pthread_mutex_destroy(&server->stopping);

@@ -6,7 +6,8 @@
 /* Where a channel's addresses come from.
  *
  *    tcp://… ipc://… inproc://…   this address
- *    list://A,B,C                 these; an address without a scheme is tcp's
+ *    list://A,B,C                 these; an address without a scheme is tcp's,
+ *                                 or with TLS options tls+tcp's
  *    file:///path                 one a line; read again when it changes
  *    dns://host:port              all that the name has, looked up again on a
  *                                 failure and after a time
@@ -41,6 +42,9 @@ struct target_options {
 enum idem_status target_new(struct target **target, const char *text,
                             const struct target_options *options,
                             struct idem_error *err) IDEM_MUST_CHECK;
+
+/* The host of a dns:// target. False: it is none, or longer than room. */
+bool target_dns_host(const char *text, char *host, size_t room);
 
 /* Find the addresses, at once or soon. Once. */
 enum idem_status target_start(struct target *target, struct idem_error *err)

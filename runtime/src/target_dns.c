@@ -13,6 +13,7 @@
 #define NS_PER_MS 1000000
 #define PAUSE_MS 1000 /* between two lookups at least, whoever asks */
 #define PORT_MAX 65535
+#define DNS "dns://"
 
 struct dns {
     struct target base;
@@ -39,8 +40,7 @@ add_found(struct target_names *names, const struct addrinfo *found,
 
     if (rc != 0)
         return idem_fail(err, IDEM_UNAVAILABLE, "%s", gai_strerror(rc));
-    snprintf(text, sizeof text, wide ? "tcp://[%s]:%s" : "tcp://%s:%s", host,
-             port);
+    snprintf(text, sizeof text, wide ? "[%s]:%s" : "%s:%s", host, port);
     return target_names_add(names, idem_bytes_of(text), err);
 }
 
@@ -214,6 +214,24 @@ static const struct target_ops dns_ops = {
     .stop = dns_stop,
     .free = dns_free,
 };
+
+bool
+target_dns_host(const char *text, char *host, size_t room)
+{
+    const char *place = text ? text + strlen(DNS) : NULL;
+    const char *colon;
+    int size;
+
+    if (!text || strncmp(text, DNS, strlen(DNS)) != 0)
+        return false;
+    colon = strrchr(place, ':');
+    size = colon ? (int)(colon - place) : (int)strlen(place);
+    if (size > 1 && place[0] == '[' && place[size - 1] == ']') {
+        place++;
+        size -= 2;
+    }
+    return snprintf(host, room, "%.*s", size, place) < (int)room;
+}
 
 /* "host:port" or "[v6]:port", into two texts of their own. */
 static bool

@@ -34,15 +34,16 @@ check(const struct io *io, const char *name, struct idem_error *err)
 
 /* With its scheme, on the heap. */
 static char *
-whole_name(struct idem_bytes text)
+whole_name(const struct io *io, struct idem_bytes text)
 {
+    const char *prefix = io && io->bare ? io->bare : TCP;
     bool bare = !memmem(text.data, text.size, "://", 3);
-    size_t scheme = bare ? strlen(TCP) : 0;
+    size_t scheme = bare ? strlen(prefix) : 0;
     char *name = malloc(scheme + text.size + 1);
 
     if (!name)
         return NULL;
-    memcpy(name, TCP, scheme);
+    memcpy(name, prefix, scheme);
     memcpy(name + scheme, text.data, text.size);
     name[scheme + text.size] = 0;
     return name;
@@ -90,7 +91,7 @@ target_names_add(struct target_names *names, struct idem_bytes text,
     if (names->n == TARGET_NAMES_MAX)
         return idem_fail(err, IDEM_RESOURCE_EXHAUSTED, "over %d addresses",
                          TARGET_NAMES_MAX);
-    name = whole_name(text);
+    name = whole_name(names->io, text);
     if (!name || !grow(names)) {
         free(name);
         return idem_fail(err, IDEM_RESOURCE_EXHAUSTED, "out of memory");

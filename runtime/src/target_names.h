@@ -16,8 +16,8 @@ struct target_names {
 void target_names_fini(struct target_names *names);
 
 /**
- * Check an address and add a copy. Without a scheme it is tcp's. Once more the
- * same: nothing.
+ * Check an address and add a copy. Without a scheme it is tcp's, or what its
+ * io says (bare). Once more the same: nothing.
  *
  * @retval IDEM_INVALID_ARGUMENT    no address; named, with the rule
  * @retval IDEM_RESOURCE_EXHAUSTED  over TARGET_NAMES_MAX, or out of memory

@@ -1,7 +1,7 @@
 # Every third-party library, found once, under one name each.
 find_package(PkgConfig REQUIRED)
 find_package(Threads REQUIRED)
-find_package(OpenSSL 3 REQUIRED COMPONENTS Crypto)
+find_package(OpenSSL 3 REQUIRED COMPONENTS Crypto SSL)
 find_package(nng 1.5.2 REQUIRED)
 
 pkg_check_modules(cmocka REQUIRED IMPORTED_TARGET cmocka>=1.1.5)

@@ -33,6 +33,8 @@ echo(struct idem_context *context, const echo_echo_request *request,
             (const char *)entry->name.data, (int)entry->value.size,
             (const char *)entry->value.data);
     reply->metadata = text;
+    reply->peer = idem_context_printf(context, "%s",
+                                      idem_context_peer(context)->identity);
     return IDEM_OK;
 }
 
@@ -170,6 +172,10 @@ name_address(struct echo_world *world)
     case ECHO_TCP:
         snprintf(world->address, sizeof world->address, "tcp://127.0.0.1:0");
         break;
+    case ECHO_TLS:
+        snprintf(world->address, sizeof world->address,
+                 "tls+tcp://127.0.0.1:0");
+        break;
     case ECHO_IPC:
         snprintf(world->address, sizeof world->address, "ipc://%s",
                  tempdir_file(&world->dir, "echo.sock", path, sizeof path));
@@ -257,6 +263,7 @@ note_reply(struct echo_result *result, const echo_echo_reply *reply)
     result->remaining_ms = reply->remaining_ms;
     copy_text(result->key, sizeof result->key, reply->key);
     copy_text(result->metadata, sizeof result->metadata, reply->metadata);
+    copy_text(result->peer, sizeof result->peer, reply->peer);
 }
 
 static void

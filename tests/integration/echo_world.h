@@ -16,6 +16,7 @@ enum echo_transport {
     ECHO_TCP,
     ECHO_IPC,
     ECHO_INPROC,
+    ECHO_TLS, /* over tcp; server.tls and channel.tls are needed */
 };
 
 struct echo_options {
@@ -67,7 +68,7 @@ struct echo_result {
     struct idem_outcome outcome;
     uint64_t number;
     size_t size;
-    char key[256], metadata[256];
+    char key[256], metadata[256], peer[256];
     unsigned attempt;
     int64_t remaining_ms;
 };

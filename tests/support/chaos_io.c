@@ -481,7 +481,9 @@ void
 chaos_init(struct chaos_io *chaos, const struct io *inner)
 {
     *chaos = (struct chaos_io){
-        .io = {inner->schemes, chaos_listen, chaos_dialer_of},
+        .io = {.schemes = inner->schemes,
+               .listen = chaos_listen,
+               .dialer = chaos_dialer_of},
         .inner = inner,
         .script = chaos_peace(),
     };

@@ -8,6 +8,7 @@
 #include <idem/method.h>
 #include <idem/outcome.h>
 #include <idem/parent.h>
+#include <idem/peer.h>
 #include <idem/timer.h>
 
 /* A call as interceptors see it, on the client and on the server alike. It
@@ -28,7 +29,13 @@ struct idem_call {
     uint64_t ack_below;  /* with a session's key: the client has the answers of
                           * all below; 0: none */
     int64_t deadline_ns; /* monotonic; INT64_MAX: none */
-    struct idem_bytes tenant; /* the authenticated identity; empty: none */
+    struct idem_bytes tenant; /* the authenticated identity; empty: none. The
+                               * server begins with the peer certificate's */
+    const struct idem_principal *principal; /* server: who calls; NULL: nobody
+                                             * that is known */
+    const struct idem_peer *peer;           /* server: whence */
+    bool confidential; /* client: the metadata has a secret: the call goes over
+                        * secure transports only, else it fails */
     struct idem_metadata metadata;
     struct idem_bytes request; /* serialized; one buffer for all attempts */
     const struct ProtobufCMessage *message; /* unpacked request; the server's

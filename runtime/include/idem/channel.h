@@ -6,6 +6,7 @@
 #include <idem/method.h>
 #include <idem/outcome.h>
 #include <idem/placement.h>
+#include <idem/tls.h>
 
 /* The client's end: one channel, the addresses of one target, many calls from
  * many threads at once. Generated stubs call through it. */
@@ -32,6 +33,9 @@ struct idem_channel_options {
     size_t max_buffered;    /* bytes of requests that wait or fly; 0: 64 MiB */
     bool own_loop; /* callbacks run in idem_channel_process, and nowhere else */
     const struct idem_clock *clock; /* NULL: the system's. Must outlive it */
+    /* With it all addresses are "tls+…", and one without a scheme is
+     * tls+tcp's. Copied. NULL: none are. */
+    const struct idem_tls_options *tls;
     /* Read by idem_client_open (policy.h); NULL is all defaults. */
     const struct idem_policy_options *policy;
 };

@@ -5,6 +5,7 @@
 #include <idem/metadata.h>
 #include <idem/method.h>
 #include <idem/outcome.h>
+#include <idem/peer.h>
 
 /* What a handler knows of the call that it answers. Valid until the handler
  * returns; one thread at a time. */
@@ -69,6 +70,16 @@ IDEM_API int64_t idem_context_parent_fence(const struct idem_context *context);
 IDEM_API struct idem_bytes
 idem_context_tenant(const struct idem_context *context);
 
+/* Who calls, with the roles that were proved; NULL: nobody that is known. */
+IDEM_API const struct idem_principal *
+idem_context_principal(const struct idem_context *context);
+
+/* The other end of the connection, and what its certificate says. */
+IDEM_API const struct idem_peer *
+idem_context_peer(const struct idem_context *context);
+
+/* Without what the server keeps for itself: names that begin with "idem-" and,
+ * when the auth interceptor took it, "authorization". */
 IDEM_API const struct idem_metadata *
 idem_context_metadata(const struct idem_context *context);
 

@@ -34,6 +34,10 @@
  * for one (wait_for_ready). */
 #define IDEM_NOT_CONNECTED "NOT_CONNECTED"
 
+/* UNAUTHENTICATED, never sent: the call has a token and the connection has no
+ * TLS. */
+#define IDEM_NOT_SECURE "NOT_SECURE"
+
 /* RESOURCE_EXHAUSTED, never sent: max_in_flight calls of the channel are under
  * way, and the call does not wait. */
 #define IDEM_TOO_MANY_IN_FLIGHT "TOO_MANY_IN_FLIGHT"

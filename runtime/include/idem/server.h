@@ -4,6 +4,7 @@
 #include <idem/clock.h>
 #include <idem/interceptor.h>
 #include <idem/method.h>
+#include <idem/tls.h>
 
 /* The server: addresses, services, a chain and a pool of workers.
  * new → add, register, listen → start → drain → stop → free. */
@@ -28,6 +29,8 @@ struct idem_server_options {
     unsigned max_pings;       /* of a connection in a minute; 0: 60 */
     int64_t drain_ms;         /* how long stop waits for calls; 0: 10,000 */
     const struct idem_clock *clock; /* NULL: the system's. Must outlive it */
+    const struct idem_tls_options *tls; /* of "tls+…" addresses; copied. NULL:
+                                         * there are none */
 };
 
 IDEM_BEGIN_DECLS
@@ -60,10 +63,11 @@ idem_server_register(struct idem_server *server,
 
 /**
  * Listen on one more address: "tcp://127.0.0.1:0", "ipc:///run/pay.sock",
- * "inproc://name".
+ * "inproc://name", and with TLS "tls+tcp://127.0.0.1:0".
  *
  * @retval IDEM_UNAVAILABLE       in use, or not to be bound: says which
- * @retval IDEM_INVALID_ARGUMENT  not an address of ours
+ * @retval IDEM_INVALID_ARGUMENT  not an address of ours, or one with TLS and
+ *                                the server has no TLS options
  */
 IDEM_API enum idem_status idem_server_listen(struct idem_server *server,
                                              const char *address,
