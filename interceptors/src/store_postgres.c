@@ -4,6 +4,7 @@
 #include "store_postgres_keeper.h"
 #include "store_postgres_maintain.h"
 #include "store_postgres_session.h"
+#include "store_postgres_statement.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -47,8 +48,8 @@ find_idle(struct pg_store *postgres, bool pins)
     for (unsigned i = postgres->n_sessions; i-- > 0;) {
         struct pg_session *session = &postgres->sessions[i];
 
-        if (session->role != PG_GROUP && session->idle &&
-            session->counted == served &&
+        if ((session->role == PG_BRIEF || session->role == PG_LONG) &&
+            session->idle && session->counted == served &&
             (!served || !pins || session->role == PG_LONG))
             return session;
     }
@@ -134,7 +135,7 @@ store_release(struct idem_store *store, struct idem_ticket *ticket)
 static void
 store_run(struct idem_store *store, struct idem_ticket *ticket)
 {
-    pg_store_post(pg_store_of(store), ticket, OPERATION_RUN);
+    pg_statement_post(pg_store_of(store), ticket);
 }
 
 static void
@@ -271,6 +272,7 @@ stop(struct pg_store *postgres)
     postgres->stopping = true;
     for (unsigned i = 0; i < postgres->n_sessions; i++)
         pthread_cond_signal(&postgres->sessions[i].wake);
+    pthread_cond_broadcast(&postgres->sharing.fewer);
     pthread_cond_signal(&postgres->keeper_wake);
     pthread_cond_signal(&postgres->janitor_wake);
     pthread_mutex_unlock(&postgres->lock);
@@ -290,10 +292,12 @@ store_free(struct idem_store *store)
     for (unsigned i = 0; i < postgres->n_sessions; i++) {
         pg_session_close(&postgres->sessions[i]);
         pg_group_fini(&postgres->sessions[i]);
+        pg_statement_fini(&postgres->sessions[i]);
         pthread_cond_destroy(&postgres->sessions[i].wake);
     }
     if (postgres->stop_fd >= 0)
         close(postgres->stop_fd);
+    pg_sharing_fini(&postgres->sharing);
     pg_windows_fini(&postgres->windows);
     pg_lost_fini(&postgres->lost);
     pthread_cond_destroy(&postgres->keeper_wake);

@@ -9,6 +9,7 @@
 #include "store_postgres_busy.h"
 #include "store_postgres_link.h"
 #include "store_postgres_lost.h"
+#include "store_postgres_plans.h"
 #include "store_postgres_queue.h"
 #include "store_postgres_sql.h"
 #include "store_postgres_windows.h"
@@ -30,6 +31,7 @@
 #define COMMIT_GRACE_NS INT64_C(1000000000)
 
 struct pg_batch;
+struct pg_share;
 struct pg_store;
 
 /* What a session serves. */
@@ -37,6 +39,7 @@ enum pg_role {
     PG_GROUP, /* LEASED work */
     PG_BRIEF, /* looks and what else does not pin: they wait for no handler */
     PG_LONG,  /* that too, and what pins: transactions and reads */
+    PG_STATEMENT, /* transaction STATEMENT, many at a time */
     PG_ROLES,
 };
 
@@ -46,9 +49,11 @@ struct pg_session {
     struct idem_tx tx; /* first: a tx is its session */
     enum pg_role role;
     struct pg_batch *batch; /* PG_GROUP's; else NULL */
+    struct pg_share *share; /* PG_STATEMENT's; else NULL */
     struct pg_store *postgres;
     struct pg_link link;
     struct statements statements;
+    struct pg_plans plans;
     int64_t owner;    /* of the claim under way */
     int64_t until_ns; /* the operation under way ends */
     int64_t retry_ns; /* while down: connect not before this */
@@ -66,6 +71,16 @@ struct pg_session {
     bool read_over;              /* end_read */
     struct idem_ticket *pending; /* complete or release of the transaction */
     bool tried; /* has connected, or failed to, at least once */
+};
+
+/* Calls of transaction STATEMENT; store_postgres_statement.c. */
+struct pg_sharing {
+    struct pg_queue queue;
+    struct pg_busy busy;  /* keys of the shares */
+    bool waking;          /* a session is woken, and not up yet */
+    unsigned at_work;     /* sessions */
+    unsigned narrow;      /* so many shares go one at a time */
+    pthread_cond_t fewer; /* at work */
 };
 
 struct pg_store {
@@ -90,10 +105,11 @@ struct pg_store {
 
     pthread_mutex_t lock; /* guards the rest */
     struct pg_queue queue;
-    struct pg_queue grouped; /* for PG_GROUP alone */
-    struct pg_queue refused; /* the keeper answers them */
-    struct pg_busy busy;     /* keys of the batches */
-    bool group_waking;       /* one of PG_GROUP is woken, and not up yet */
+    struct pg_queue grouped;   /* for PG_GROUP alone */
+    struct pg_queue refused;   /* the keeper answers them */
+    struct pg_busy busy;       /* keys of the batches */
+    bool group_waking;         /* one of PG_GROUP is woken, and not up yet */
+    struct pg_sharing sharing; /* of PG_STATEMENT */
     pthread_cond_t keeper_wake, janitor_wake;
     int64_t keeper_until_ns;
     bool stopping;

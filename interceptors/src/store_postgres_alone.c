@@ -3,7 +3,7 @@
 #include "statements.h"
 
 /* transaction: STATEMENT for one call in a transaction of its own, step by step
- * as a handler would go. Calls do not share a commit on PostgreSQL. */
+ * as a handler would go: where it cannot share one (store_postgres_share.h). */
 
 /* What the second half says is done: the verdict is filled. */
 static void

@@ -26,8 +26,9 @@ static const char settings_sql[] =
     "set_config('default_transaction_read_only', 'off', false), "
     "set_config('jit', 'off', false)";
 
-/* Of a group's session, whose statements look up each key by itself: a plan
- * that is made once, and never a scan because a table was small then. */
+/* Of a session for many calls at a time, whose statements look up each key by
+ * itself: a plan that is made once, and never a scan because a table was small
+ * then. */
 static const char plans_sql[] =
     "SELECT set_config('plan_cache_mode', 'force_generic_plan', false), "
     "set_config('enable_seqscan', 'off', false), "
@@ -71,6 +72,7 @@ pg_session_close(struct pg_session *session)
     pthread_mutex_unlock(&postgres->lock);
     pg_link_close(&session->link);
     pg_statements_fini(&session->statements);
+    pg_plans_clear(&session->plans);
 }
 
 static enum idem_status
@@ -124,7 +126,8 @@ say_hello(struct pg_session *session, struct idem_error *err)
     struct pg_query queries[] = {{.text = settings_sql, .arguments = &settings},
                                  {.text = hello_sql},
                                  {.text = plans_sql}};
-    unsigned n = session->role == PG_GROUP ? 3 : 2;
+    bool many = session->role == PG_GROUP || session->role == PG_STATEMENT;
+    unsigned n = many ? 3 : 2;
     enum idem_status status;
 
     pg_arguments_int(&settings, postgres->statement_ms);

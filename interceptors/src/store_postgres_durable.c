@@ -42,7 +42,8 @@ static bool
 commits_effects(const struct idem_ticket *ticket)
 {
     return ticket->mode == IDEM_MODE_TRANSACTION &&
-           (ticket->op == OPERATION_COMPLETE || ticket->op == OPERATION_RUN);
+           (ticket->op == OPERATION_COMPLETE || ticket->op == OPERATION_RUN ||
+            ticket->op == OPERATION_SHARE);
 }
 
 /* It may stand or not: a transaction's commit is asked about again, all else is

@@ -17,7 +17,7 @@ pg_keeper_note(struct pg_store *postgres, const struct idem_ticket *ticket)
         pthread_cond_signal(&postgres->keeper_wake);
 }
 
-/* As pg_queue_take_late, of both queues. */
+/* As pg_queue_take_late, of all queues. */
 static struct idem_ticket *
 take_late(struct pg_store *postgres, int64_t *next_ns)
 {
@@ -25,6 +25,11 @@ take_late(struct pg_store *postgres, int64_t *next_ns)
     struct idem_ticket *late =
         pg_queue_take_late(&postgres->grouped, late_ns, next_ns);
 
+    if (late)
+        return late;
+    late = pg_queue_take_late(&postgres->sharing.queue, late_ns, &other_ns);
+    if (other_ns < *next_ns)
+        *next_ns = other_ns;
     if (late)
         return late;
     late = pg_queue_take_late(&postgres->queue, late_ns, &other_ns);

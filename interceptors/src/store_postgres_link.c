@@ -1,5 +1,7 @@
 #include "store_postgres_link.h"
 
+#include "store_postgres_values.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <libpq-fe.h>
@@ -181,12 +183,29 @@ pg_link_wait(struct pg_link *link, int64_t until_ns, PGresult **result)
 }
 
 static bool
+send_values(PGconn *conn, const struct pg_query *query)
+{
+    const struct pg_values *with = query->values;
+
+    if (query->name && query->text)
+        return PQsendPrepare(conn, query->name, query->text, with->n,
+                             with->types) == 1;
+    if (query->name)
+        return PQsendQueryPrepared(conn, query->name, with->n, with->values,
+                                   with->sizes, with->formats, 0) == 1;
+    return PQsendQueryParams(conn, query->text, with->n, with->types,
+                             with->values, with->sizes, with->formats, 0) == 1;
+}
+
+static bool
 send_query(PGconn *conn, const struct pg_query *query)
 {
     static const struct pg_arguments none = {0};
     const struct pg_arguments *with =
         query->arguments ? query->arguments : &none;
 
+    if (query->values)
+        return send_values(conn, query);
     if (query->name && query->text)
         return PQsendPrepare(conn, query->name, query->text, 0, NULL) == 1;
     if (query->name)

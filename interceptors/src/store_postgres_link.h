@@ -39,12 +39,15 @@ enum pg_end {
     PG_LATE, /* no answer in time; the link is closed, so as above */
 };
 
+struct pg_values;
+
 /* A statement of a round trip. */
 struct pg_query {
     const char *name; /* a prepared statement; NULL: text is run as it is */
     const char *text; /* with a name: prepare it under that name */
     const struct pg_arguments *arguments; /* NULL: none */
-    struct pg_result *result;             /* binary; NULL: none came */
+    const struct pg_values *values; /* a handler's instead; result in text */
+    struct pg_result *result;       /* binary; NULL: none came */
 };
 
 /* To the primary only. Ends within connect_timeout_ms, but for the name

@@ -1,5 +1,6 @@
 #include "store_postgres_keeper.h"
 #include "store_postgres_session.h"
+#include "store_postgres_statement.h"
 
 #include <idem/reason.h>
 
@@ -11,6 +12,7 @@
 
 #define CONNECTIONS 8
 #define GROUP_CONNECTIONS 2
+#define STATEMENT_CONNECTIONS 2
 #define FIRST_LOOK_MS 1000 /* open waits for no longer than this */
 
 static int64_t
@@ -48,11 +50,13 @@ take_options(struct pg_store *postgres,
     };
 }
 
-/* The first is for brief work alone, where there are more; the last ones are
- * the group's. */
+/* The first is for brief work alone, where there are more; behind them
+ * are the group's, then those of statements. */
 static enum pg_role
-role_of(unsigned index, unsigned connections)
+role_of(unsigned index, unsigned connections, unsigned groups)
 {
+    if (index >= connections + groups)
+        return PG_STATEMENT;
     if (index >= connections)
         return PG_GROUP;
     return index > 0 || connections == 1 ? PG_LONG : PG_BRIEF;
@@ -66,16 +70,19 @@ make_sessions(struct pg_store *postgres,
         options->connections ? options->connections : CONNECTIONS;
     unsigned groups = options->group_connections ? options->group_connections
                                                  : GROUP_CONNECTIONS;
+    unsigned statements = options->statement_connections
+                              ? options->statement_connections
+                              : STATEMENT_CONNECTIONS;
+    unsigned n = connections + groups + statements;
 
-    postgres->sessions =
-        calloc(connections + groups, sizeof(struct pg_session));
+    postgres->sessions = calloc(n, sizeof(struct pg_session));
     if (!postgres->sessions)
         return;
-    postgres->n_sessions = connections + groups;
+    postgres->n_sessions = n;
     for (unsigned i = 0; i < postgres->n_sessions; i++) {
         struct pg_session *session = &postgres->sessions[i];
 
-        session->role = role_of(i, connections);
+        session->role = role_of(i, connections, groups);
         session->postgres = postgres;
         session->link.options = &postgres->link_options;
         pthread_cond_init(&session->wake, NULL);
@@ -100,6 +107,7 @@ pg_store_new(const struct idem_postgres_options *options)
     pg_queue_init(&postgres->queue);
     pg_queue_init(&postgres->grouped);
     pg_queue_init(&postgres->refused);
+    pg_sharing_init(&postgres->sharing);
     postgres->keeper_until_ns = INT64_MAX;
     take_options(postgres, options);
     (void)idem_fail_reason(&postgres->away, IDEM_UNAVAILABLE, IDEM_STORE_AWAY,

@@ -19,7 +19,8 @@ enum operation {
     OPERATION_WATERMARK,
     OPERATION_ACKNOWLEDGE,
     OPERATION_READ,
-    OPERATION_RUN,
+    OPERATION_RUN,   /* in a transaction of its own */
+    OPERATION_SHARE, /* in one with others */
     OPERATIONS,
 };
 

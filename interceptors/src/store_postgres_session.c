@@ -4,6 +4,7 @@
 #include "store_postgres_durable.h"
 #include "store_postgres_group.h"
 #include "store_postgres_operation.h"
+#include "store_postgres_statement.h"
 
 #include <idem/reason.h>
 
@@ -65,8 +66,8 @@ pg_session_reconnect(struct pg_session *session)
     return status == IDEM_OK;
 }
 
-static void
-refuse(struct pg_session *session, struct idem_ticket *ticket)
+void
+pg_session_refuse(struct pg_session *session, struct idem_ticket *ticket)
 {
     struct pg_store *postgres = session->postgres;
 
@@ -99,7 +100,7 @@ serve(struct pg_session *session, struct idem_ticket *ticket)
     clock->random(clock, &session->owner, sizeof(session->owner));
     for (int i = 0; i < POSTGRES_TRIES && end == PG_LOST; i++) {
         if (!pg_link_is_up(&session->link) && !pg_session_reconnect(session)) {
-            refuse(session, ticket);
+            pg_session_refuse(session, ticket);
             return;
         }
         session->until_ns =
@@ -248,7 +249,7 @@ run(void *with)
         if (pg_link_is_up(&session->link))
             serve(session, ticket);
         else
-            refuse(session, ticket);
+            pg_session_refuse(session, ticket);
         (void)pg_durable_check(session, &ticket, 1);
         ticket->done(ticket);
         if (session->pinned)
@@ -258,6 +259,13 @@ run(void *with)
     return NULL;
 }
 
+static void *(*const runs[PG_ROLES])(void *session) = {
+    [PG_GROUP] = pg_group_run,
+    [PG_BRIEF] = run,
+    [PG_LONG] = run,
+    [PG_STATEMENT] = pg_statement_serve,
+};
+
 enum idem_status
 pg_session_start(struct pg_session *session, struct pg_store *postgres,
                  struct idem_error *err)
@@ -266,9 +274,10 @@ pg_session_start(struct pg_session *session, struct pg_store *postgres,
     session->backoff_ns = FIRST_BACKOFF_NS;
     if (session->role == PG_GROUP && !pg_group_init(session))
         return idem_fail(err, IDEM_RESOURCE_EXHAUSTED, "out of memory");
-    if (pthread_create(&session->thread, NULL,
-                       session->role == PG_GROUP ? pg_group_run : run,
-                       session) == 0)
+    if (session->role == PG_STATEMENT && !pg_statement_init(session))
+        return idem_fail(err, IDEM_RESOURCE_EXHAUSTED, "out of memory");
+    if (pthread_create(&session->thread, NULL, runs[session->role], session) ==
+        0)
         return IDEM_OK;
     return idem_fail(err, IDEM_INTERNAL, "no thread for a session");
 }

@@ -20,6 +20,9 @@ bool pg_session_reconnect(struct pg_session *session);
 /* While it is down: it may not connect yet, and so may refuse. */
 bool pg_session_must_wait(const struct pg_session *session);
 
+/* FAILED, with the words of the last failure to connect. */
+void pg_session_refuse(struct pg_session *session, struct idem_ticket *ticket);
+
 /* Connect, look at what is there, prepare. FAILED_PRECONDITION: another
  * schema. */
 enum idem_status pg_session_open(struct pg_session *session,

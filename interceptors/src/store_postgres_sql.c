@@ -80,6 +80,17 @@ static const char *const templates[SQL_STATEMENTS] = {
         "DELETE FROM @record WHERE state = 'DONE' AND key IN (SELECT "
         "encode(substr($1::bytea, (i * 16 + 1)::int, 16), 'hex')::uuid "
         "FROM generate_series(0, $2::bigint - 1) AS i)",
+    [SQL_SHARE_BEGIN] = "SELECT " MS(
+        "clock_timestamp()") ", "
+                             "set_config('statement_timeout', "
+                             "$1::bigint::text, true), "
+                             "set_config('lock_timeout', $2::bigint::text, "
+                             "true), "
+                             "set_config('plan_cache_mode', 'auto', true), "
+                             "set_config('enable_seqscan', 'on', true), "
+                             "set_config('enable_bitmapscan', 'on', true), "
+                             "set_config('enable_hashjoin', 'on', true), "
+                             "set_config('enable_mergejoin', 'on', true)",
     [SQL_LOOK] = "SELECT " LOOK_COLUMNS
                  " FROM (SELECT $2::bytea AS tenant, $3::text AS scope, "
                  "$4::text AS key_text, $5::bigint AS ends, $6::bigint AS day) "
@@ -189,6 +200,24 @@ static const char *const templates[SQL_STATEMENTS] = {
         EACH("state, lease_until, step", "'RUNNING', 'infinity', one.step",
              ", $3::text[]", ", step", "begun = true, step = excluded.step",
              "r.state = 'RUNNING' AND r.lease_until > clock_timestamp()", "0"),
+    /* A scalar sub-select is neither joined nor hashed. */
+    [SQL_SHARE_LOOK] =
+        "SELECT one.n FROM unnest($1::uuid[], $2::bigint[], $3::bigint[]) "
+        "WITH ORDINALITY AS one (key, ends, day, n) WHERE @late OR "
+        "(SELECT r.state FROM @record AS r WHERE r.key = one.key) IS NOT NULL",
+    [SQL_SHARE_RECORD] =
+        "INSERT INTO @record (" IDENTITY
+        ", state, token, executions, first_at, done_at, status, message, "
+        "reason, reply, trailers @columns) SELECT one.key, one.tenant, "
+        "one.scope, one.key_text, one.raw, one.canonical, one.version, 'DONE', "
+        "1, 1, to_timestamp($14::bigint / 1000.0), clock_timestamp(), "
+        "one.status, one.message, one.reason, one.reply, one.trailers "
+        "@kept_each FROM (SELECT " DURABLY
+        ") AS durable, unnest($1::uuid[], $2::bytea[], $3::text[], "
+        "$4::text[], $5::bytea[], $6::bytea[], $7::bigint[], $8::bigint[], "
+        "$9::bigint[], $10::bytea[], $11::bytea[], $12::bytea[], "
+        "$13::bytea[]) AS one (key, tenant, scope, key_text, raw, canonical, "
+        "version, ends, status, message, reason, reply, trailers) @in_time",
 };
 
 static const struct {
@@ -212,6 +241,8 @@ static const struct {
     {"@begins_each",
      "WHERE clock_timestamp() < timestamptz 'epoch' + "
      "one.ends * interval '1 ms'",
+     ""},
+    {"@in_time", "WHERE 1 / (one.ends > " MS("clock_timestamp()") ")::int = 1",
      ""},
     {"@begins", "$8::bigint > " MS("clock_timestamp()"),
      "$8::bigint IS NOT NULL"},

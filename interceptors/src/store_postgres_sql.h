@@ -15,6 +15,8 @@ enum statement {
     SQL_WATERMARK,   /* $1 session: acked */
     SQL_ACKNOWLEDGE, /* $1 session, $2 below, $3 gone at, ms: acked, if moved */
     SQL_FORGET,      /* $1 keys, $2 how many: the records that are DONE */
+    SQL_SHARE_BEGIN, /* $1 statement, $2 lock, ms: now in ms. From here plans
+                      * are made as the handlers' statements want them */
     SQL_OPAQUE,      /* those below have a twin for opaque keys */
     SQL_LOOK = SQL_OPAQUE, /* record.c reads it */
     SQL_TAKE,              /* RELEASED or lapsed, begun as it was read, or to be
@@ -37,7 +39,12 @@ enum statement {
     SQL_EACH_RELEASE,
     SQL_EACH_DOUBT,
     SQL_EACH_RENEW,
-    SQL_EACH_MARK, /* begun, at this step */
+    SQL_EACH_MARK,    /* begun, at this step */
+    SQL_SHARE_LOOK,   /* $1 keys, $2 ends of their windows, $3 days: the number,
+                       * from 1, of each that has a record or may not begin */
+    SQL_SHARE_RECORD, /* insert as DONE: $1 to $8 as of a claim, $9 to $13 the
+                       * answer, all arrays; $14 first_at in ms. Fails when a
+                       * rival was first, or a window is over (22012) */
     SQL_STATEMENTS,
 };
 

@@ -53,6 +53,8 @@ static const char *const prepared[][2] = {
                  " WHERE key = $1::uuid AND owner = $3::int8 AND state = 0"},
     {"business", "INSERT INTO byhand_business (key, amount)"
                  " VALUES ($1::uuid, 1)"},
+    {"begin", "BEGIN"},
+    {"commit", "COMMIT"},
 };
 
 static void
@@ -103,47 +105,82 @@ open_connections(struct worker *worker)
         die("redis", worker->redis ? worker->redis->errstr : "no memory");
 }
 
-static PGresult *
-execute(struct worker *worker, const char *statement, unsigned n,
-        const char *const *values, const int *sizes)
-{
-    static const int binary[] = {1, 1, 1};
+static const int binary[] = {1, 1, 1};
 
-    return PQexecPrepared(worker->database, statement, (int)n, values, sizes,
-                          binary, 1);
+/* A prepared statement and its parameters. */
+struct step {
+    const char *statement, *changed;
+    int n;
+    const char *values[3];
+    int sizes[3];
+};
+
+static struct step
+claim(const struct call *call)
+{
+    return (struct step){"claim",
+                         "1",
+                         3,
+                         {(const char *)call->key,
+                          (const char *)&call->fingerprint,
+                          (const char *)&call->owner},
+                         {sizeof call->key, 8, 8}};
+}
+
+static struct step
+complete(const struct call *call)
+{
+    return (struct step){
+        "complete",
+        "1",
+        3,
+        {(const char *)call->key, call->answer, (const char *)&call->owner},
+        {sizeof call->key, ANSWER_SIZE, 8}};
+}
+
+static struct step
+do_business(const struct call *call)
+{
+    return (struct step){
+        "business", "1", 1, {(const char *)call->key}, {sizeof call->key}};
 }
 
 static void
-claim(struct worker *worker, const struct call *call)
+execute(struct worker *worker, struct step step)
 {
-    const char *values[] = {(const char *)call->key,
-                            (const char *)&call->fingerprint,
-                            (const char *)&call->owner};
-    const int sizes[] = {sizeof call->key, 8, 8};
-
-    must(worker->database, execute(worker, "claim", 3, values, sizes), "claim",
-         "1");
+    must(worker->database,
+         PQexecPrepared(worker->database, step.statement, step.n, step.values,
+                        step.sizes, binary, 1),
+         step.statement, step.changed);
 }
 
 static void
-complete(struct worker *worker, const struct call *call)
+send_step(struct worker *worker, const struct step *step)
 {
-    const char *values[] = {(const char *)call->key, call->answer,
-                            (const char *)&call->owner};
-    const int sizes[] = {sizeof call->key, ANSWER_SIZE, 8};
-
-    must(worker->database, execute(worker, "complete", 3, values, sizes),
-         "complete", "1");
+    if (!PQsendQueryPrepared(worker->database, step->statement, step->n,
+                             step->values, step->sizes, binary, 1))
+        die(step->statement, PQerrorMessage(worker->database));
 }
 
+/* Two statements in one round trip. */
 static void
-do_business(struct worker *worker, const struct call *call)
+execute_both(struct worker *worker, struct step first, struct step second)
 {
-    const char *values[] = {(const char *)call->key};
-    const int sizes[] = {sizeof call->key};
+    PGconn *database = worker->database;
 
-    must(worker->database, execute(worker, "business", 1, values, sizes),
-         "business", "1");
+    if (!PQenterPipelineMode(database))
+        die("pipeline", PQerrorMessage(database));
+    send_step(worker, &first);
+    send_step(worker, &second);
+    if (!PQpipelineSync(database))
+        die("sync", PQerrorMessage(database));
+    must(database, PQgetResult(database), first.statement, first.changed);
+    PQclear(PQgetResult(database));
+    must(database, PQgetResult(database), second.statement, second.changed);
+    PQclear(PQgetResult(database));
+    PQclear(PQgetResult(database));
+    if (!PQexitPipelineMode(database))
+        die("pipeline", PQerrorMessage(database));
 }
 
 static void
@@ -163,6 +200,26 @@ set_in_redis(struct worker *worker, const struct call *call, bool first)
 }
 
 static void
+lease(struct worker *worker, const struct call *call)
+{
+    set_in_redis(worker, call, true);
+    execute(worker, claim(call));
+    execute(worker, complete(call));
+    set_in_redis(worker, call, false);
+}
+
+static void
+transact(struct worker *worker, const struct call *call)
+{
+    static const struct step begin = {.statement = "begin"};
+    static const struct step commit = {.statement = "commit"};
+
+    execute_both(worker, begin, claim(call));
+    execute(worker, do_business(call));
+    execute_both(worker, complete(call), commit);
+}
+
+static void
 serve(struct worker *worker)
 {
     struct call call = {.fingerprint = 1, .owner = htobe64(1)};
@@ -170,18 +227,10 @@ serve(struct worker *worker)
     memset(call.answer, 'a', sizeof call.answer);
     if (getrandom(call.key, sizeof call.key, 0) != sizeof call.key)
         die("getrandom", "short");
-    set_in_redis(worker, &call, true);
-    if (worker->options->shape == BYHAND_TRANSACTION)
-        must(worker->database, PQexec(worker->database, "BEGIN"), "begin",
-             NULL);
-    claim(worker, &call);
-    if (worker->options->shape == BYHAND_TRANSACTION)
-        do_business(worker, &call);
-    complete(worker, &call);
-    if (worker->options->shape == BYHAND_TRANSACTION)
-        must(worker->database, PQexec(worker->database, "COMMIT"), "commit",
-             NULL);
-    set_in_redis(worker, &call, false);
+    if (worker->options->shape == BYHAND_LEASED)
+        lease(worker, &call);
+    else
+        transact(worker, &call);
 }
 
 /* The time at which the next call came; false when the round is over. */

@@ -9,7 +9,8 @@ enum byhand_shape {
     /* SET NX in Redis, INSERT of the claim (commit), the handler, UPDATE of the
      * claim with the answer (commit), SET of the answer in Redis. */
     BYHAND_LEASED,
-    /* SET NX, then BEGIN, claim, business INSERT, completion, COMMIT, SET. */
+    /* BEGIN and claim, business INSERT, completion and COMMIT: three round
+     * trips. The transaction decides, so that nothing is asked of Redis. */
     BYHAND_TRANSACTION,
 };
 

@@ -107,6 +107,15 @@ call_transact(struct idem_channel *channel,
     return bench_transact_async(channel, &request, options, done);
 }
 
+struct idem_call *
+call_state(struct idem_channel *channel,
+           const struct idem_call_options *options)
+{
+    const bench_request request = request_of_all();
+
+    return bench_state_async(channel, &request, options, done);
+}
+
 static struct idem_call_options
 with_old_key(const struct idem_call_options *options)
 {

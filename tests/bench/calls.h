@@ -8,7 +8,8 @@
  * once, before the first; replies are compared byte by byte. */
 void calls_prepare(const uint8_t *body, size_t size, uint32_t reply_bytes);
 
-loop_start_fn call_echo, call_echo_inline, call_lease, call_transact;
+loop_start_fn call_echo, call_echo_inline, call_lease, call_transact,
+    call_state;
 
 /* Lease and Popular again and again under a few keys, for which each was run
  * by calls_record. */

@@ -38,6 +38,9 @@ echo(struct idem_context *context, const bench_request *request,
     return answer(context, request, reply);
 }
 
+static const char insert_sql[] =
+    "INSERT INTO bench_business (key, amount) VALUES ($1, $2)";
+
 static enum idem_status
 transact(struct idem_context *context, const bench_request *request,
          bench_reply *reply)
@@ -45,12 +48,29 @@ transact(struct idem_context *context, const bench_request *request,
     struct idem_error err;
     struct idem_tx *tx = idem_context_tx(context, &err);
 
-    if (!tx || idem_sql(tx, NULL, &err,
-                        "INSERT INTO bench_business (key, amount)"
-                        " VALUES ($1, $2)",
+    if (!tx || idem_sql(tx, NULL, &err, insert_sql,
                         IDEM_VALUES(idem_text(idem_context_key(context)),
                                     idem_int(1))) != IDEM_OK)
         return idem_context_fail_with(context, &err);
+    return answer(context, request, reply);
+}
+
+static enum idem_status
+state_statements(struct idem_context *context, const bench_request *request,
+                 struct idem_statements *statements)
+{
+    (void)request;
+    idem_statement_add(
+        statements, insert_sql,
+        IDEM_VALUES(idem_text(idem_context_key(context)), idem_int(1)));
+    return IDEM_OK;
+}
+
+static enum idem_status
+state_reply(struct idem_context *context, const bench_request *request,
+            const struct idem_rows *const *rows, bench_reply *reply)
+{
+    (void)rows;
     return answer(context, request, reply);
 }
 
@@ -60,6 +80,8 @@ static const struct bench_handlers handlers = {
     .lease = answer,
     .popular = answer,
     .transact = transact,
+    .state_statements = state_statements,
+    .state_reply = state_reply,
 };
 
 static void

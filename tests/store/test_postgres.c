@@ -94,6 +94,9 @@ main(void)
     static const char *const before[] = {"claim.before", "begin.after",
                                          "commit.before", NULL};
     static const char *const after[] = {"commit.after", NULL};
+    static const char *const before_run[] = {"run.before", "run.concluded",
+                                             NULL};
+    static const char *const after_run[] = {"run.after", NULL};
     const struct postgres_options options = {.settings = "fsync = off\n"};
     struct world world = {.postgres = postgres_start(&options)};
     struct suite_factory factory = {
@@ -109,9 +112,9 @@ main(void)
         .before_commit = before,
         .after_commit = after,
         .lost_answer = "commit.after",
-        .before_run_commit = before,
-        .after_run_commit = after,
-        .lost_run = "commit.after",
+        .before_run_commit = before_run,
+        .after_run_commit = after_run,
+        .lost_run = "run.after",
     };
     struct idem_error err;
     int failed;

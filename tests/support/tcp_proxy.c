@@ -17,6 +17,7 @@
 /* The proxy's thread alone touches the pairs. */
 struct pair {
     int client, server; /* -1: free */
+    bool asked;         /* the client was the last to send */
 };
 
 struct tcp_proxy {
@@ -28,7 +29,7 @@ struct tcp_proxy {
     pthread_mutex_t lock; /* guards the rest */
     enum tcp_proxy_cut cut;
     char needle[64];
-    unsigned times, cuts;
+    unsigned times, cuts, trips;
     bool hold, refuse, broken, stop;
 };
 
@@ -60,6 +61,7 @@ welcome(struct tcp_proxy *proxy)
         close(client);
         return;
     }
+    pair->asked = false;
     pair->client = client;
     pair->server = loopback_connect(proxy->target);
     if (pair->server < 0)
@@ -96,6 +98,16 @@ pass_on(int fd, const char *bytes, size_t size)
     return true;
 }
 
+static void
+count(struct tcp_proxy *proxy, struct pair *pair, bool from_client)
+{
+    pthread_mutex_lock(&proxy->lock);
+    if (from_client && !pair->asked)
+        proxy->trips++;
+    pthread_mutex_unlock(&proxy->lock);
+    pair->asked = from_client;
+}
+
 /* One read from one end to the other. */
 static void
 carry(struct tcp_proxy *proxy, struct pair *pair, bool from_client)
@@ -106,6 +118,8 @@ carry(struct tcp_proxy *proxy, struct pair *pair, bool from_client)
     ssize_t n = recv(from, bytes, sizeof(bytes), 0);
     enum tcp_proxy_cut cut = TCP_PROXY_CUT_NEVER;
 
+    if (n > 0)
+        count(proxy, pair, from_client);
     if (n > 0 && from_client)
         cut = judge(proxy, bytes, (size_t)n);
     if (n <= 0 || cut == TCP_PROXY_CUT_BEFORE ||
@@ -183,7 +197,7 @@ tcp_proxy_start(unsigned target_port)
     proxy->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     assert_true(proxy->wake >= 0);
     for (unsigned i = 0; i < PAIRS_MAX; i++)
-        proxy->pairs[i] = (struct pair){-1, -1};
+        proxy->pairs[i] = (struct pair){.client = -1, .server = -1};
     pthread_mutex_init(&proxy->lock, NULL);
     assert_int_equal(pthread_create(&proxy->thread, NULL, run, proxy), 0);
     return proxy;
@@ -232,6 +246,17 @@ tcp_proxy_cuts(struct tcp_proxy *proxy)
     cuts = proxy->cuts;
     pthread_mutex_unlock(&proxy->lock);
     return cuts;
+}
+
+unsigned
+tcp_proxy_trips(struct tcp_proxy *proxy)
+{
+    unsigned trips;
+
+    pthread_mutex_lock(&proxy->lock);
+    trips = proxy->trips;
+    pthread_mutex_unlock(&proxy->lock);
+    return trips;
 }
 
 static void

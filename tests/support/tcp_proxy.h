@@ -24,6 +24,9 @@ void tcp_proxy_cut(struct tcp_proxy *proxy, enum tcp_proxy_cut cut,
 /* Connections cut so far. */
 unsigned tcp_proxy_cuts(struct tcp_proxy *proxy);
 
+/* Round trips so far: how often a client sent after the server had. */
+unsigned tcp_proxy_trips(struct tcp_proxy *proxy);
+
 /* Close all connections now. */
 void tcp_proxy_break(struct tcp_proxy *proxy);
 

@@ -192,8 +192,8 @@ struct idem_store_ops {
 
     /* Mode TRANSACTION in one operation: claim, run ticket->statements, ask
      * ticket->conclude, record, commit. Operations that wait at the same time
-     * may share a commit (sqlite); one that fails or says "no" does not touch
-     * its neighbours'. Verdicts: MINE: what conclude said last is done; FAILED;
+     * may share a commit; one that fails or says "no" does not touch its
+     * neighbours'. Verdicts: MINE: what conclude said last is done; FAILED;
      * DONE RUNNING REUSED EXPIRED DOUBT ABANDONED as of claim; UNKNOWN CONFLICT
      * as of complete, when repeating inside did not help. */
     void (*run)(struct idem_store *store, struct idem_ticket *ticket);

@@ -1,0 +1,433 @@
+#include "store_postgres_share.h"
+
+#include "fault.h"
+#include "statements.h"
+#include "store_postgres_operation.h"
+#include "store_postgres_statement.h"
+
+#include <libpq-fe.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What is to be done about a transaction. */
+enum way {
+    WAY_DONE,  /* each is OVER or ALONE */
+    WAY_AGAIN, /* rolled back: those that are IN once more */
+    WAY_HALVE, /* … one of them is to blame, and nobody knows which */
+    WAY_PART,  /* … each alone */
+};
+
+static unsigned
+count_in(const struct pg_share *share)
+{
+    unsigned n = 0;
+
+    for (unsigned i = 0; i < share->n; i++)
+        n += share->calls[i].place == SHARED_IN;
+    return n;
+}
+
+static void
+move_in(struct pg_share *share, enum shared_place place)
+{
+    for (unsigned i = 0; i < share->n; i++)
+        if (share->calls[i].place == SHARED_IN)
+            share->calls[i].place = place;
+}
+
+static void
+clear(struct pg_share *share)
+{
+    pg_queries_clear(share->queries, share->n_queries);
+    share->n_queries = 0;
+}
+
+/* A connection that cannot do it is given up, and its transaction with it. */
+static void
+roll_back(struct pg_share *share)
+{
+    struct pg_query query = pg_text_query("ROLLBACK");
+
+    if (pg_session_run(share->session, &query, 1) == PG_OK &&
+        !pg_query_ok(&query))
+        pg_session_close(share->session);
+    pg_queries_clear(&query, 1);
+}
+
+/* The first that has failed; n_queries: none. */
+static unsigned
+find_failed(const struct pg_share *share)
+{
+    unsigned i = 0;
+
+    while (i < share->n_queries && !pg_query_sqlstate(&share->queries[i])[0])
+        i++;
+    return i;
+}
+
+static bool
+is_one_of(const char *sqlstate, const char *const *states)
+{
+    while (*states && strcmp(sqlstate, *states) != 0)
+        states++;
+    return *states != NULL;
+}
+
+/* Rolled back, and the same may work now. */
+static bool
+is_passing(const char *sqlstate)
+{
+    static const char *const states[] = {"40001", "40P01", "55P03", "57014",
+                                         NULL};
+
+    return is_one_of(sqlstate, states);
+}
+
+/* --- Behind the first round trip --- */
+
+static void
+note_plans(struct pg_share *share)
+{
+    for (unsigned i = 0; i < share->n_queries; i++)
+        if (share->about[i].plan)
+            pg_plan_prepared(share->about[i].plan, &share->queries[i]);
+}
+
+/* The call at that place among those that are IN and of that table. */
+static struct shared_call *
+find_nth(struct pg_share *share, bool opaque, int64_t nth)
+{
+    for (unsigned i = 0; i < share->n; i++) {
+        struct shared_call *call = &share->calls[i];
+
+        if (call->place == SHARED_IN && call->key.opaque == opaque &&
+            --nth == 0)
+            return call;
+    }
+    return NULL;
+}
+
+/* The later ones first, so that the numbers of the rest stay. */
+static void
+part_found(struct pg_share *share, const struct pg_query *query, bool opaque)
+{
+    for (long row = pg_query_rows(query); row-- > 0;) {
+        int64_t nth = pg_row_int(query->result, (int)row, 0);
+        struct shared_call *call = find_nth(share, opaque, nth);
+
+        if (call)
+            call->place = SHARED_ALONE;
+    }
+}
+
+/* Those that the look has found leave. */
+static void
+part_known(struct pg_share *share)
+{
+    unsigned at = 1;
+    bool minted = find_nth(share, false, 1), opaque = find_nth(share, true, 1);
+
+    if (!share->look)
+        return;
+    if (minted)
+        part_found(share, &share->queries[at++], false);
+    if (opaque)
+        part_found(share, &share->queries[at], true);
+}
+
+/* Who it is by, leaves. A plan that the tables have outgrown goes with its
+ * connection. */
+static enum way
+part_failed(struct pg_share *share, unsigned failed)
+{
+    static const char *const outgrown[] = {"0A000", "26000", NULL};
+    const char *sqlstate = pg_query_sqlstate(&share->queries[failed]);
+    int owner = share->about[failed].owner;
+    bool old = is_one_of(sqlstate, outgrown);
+
+    share->conflict = is_passing(sqlstate);
+    if (owner >= 0)
+        share->calls[owner].place = SHARED_ALONE;
+    roll_back(share);
+    if (old)
+        pg_session_close(share->session);
+    return owner >= 0 || share->conflict ? WAY_AGAIN : WAY_PART;
+}
+
+/* NULL: the call's memory is full. */
+static const struct idem_rows *const *
+read_rows(struct pg_share *share, unsigned owner)
+{
+    struct shared_call *call = &share->calls[owner];
+    unsigned n = call->ticket->statements->n;
+    struct idem_rows **rows =
+        idem_arena_zalloc(call->ticket->arena, (n + 1) * sizeof(*rows));
+
+    for (unsigned i = call->first; rows && i < share->n_queries; i++) {
+        const struct shared_query *about = &share->about[i];
+
+        if (about->owner != (int)owner)
+            break;
+        if (about->statement < 0)
+            continue;
+        rows[about->statement] =
+            pg_rows_read(call->ticket->arena, share->queries[i].result);
+        if (!rows[about->statement])
+            return NULL;
+    }
+    return (const struct idem_rows *const *)rows;
+}
+
+/* A "no" undoes what the call wrote, and so cannot share. */
+static void
+conclude(struct pg_share *share, unsigned i)
+{
+    struct shared_call *call = &share->calls[i];
+    struct idem_ticket *ticket = call->ticket;
+    const struct idem_rows *const *rows = read_rows(share, i);
+    bool kept;
+
+    ticket->token = 1;
+    ticket->executions = 1;
+    kept = rows && ticket->conclude(ticket, rows, NULL);
+    if (!kept ||
+        (ticket->answer.status != IDEM_OK && ticket->statements->n > 0))
+        call->place = SHARED_ALONE;
+}
+
+static enum way
+conclude_all(struct pg_share *share)
+{
+    unsigned before = count_in(share);
+
+    share->begun_ms = pg_value_int(share->queries[share->begun].result, 0);
+    for (unsigned i = 0; i < share->n; i++)
+        if (share->calls[i].place == SHARED_IN)
+            conclude(share, i);
+    if (count_in(share) == before)
+        return WAY_DONE;
+    roll_back(share);
+    return WAY_AGAIN;
+}
+
+static enum way
+judge_open(struct pg_share *share)
+{
+    unsigned failed = find_failed(share), before = count_in(share);
+
+    note_plans(share);
+    if (failed < share->n_queries)
+        return part_failed(share, failed);
+    part_known(share);
+    if (count_in(share) == before)
+        return conclude_all(share);
+    roll_back(share);
+    return WAY_AGAIN;
+}
+
+/* --- Behind the second --- */
+
+/* A rival was first, or a window is over, or a day gone: a look tells whose. */
+static bool
+is_known(const char *sqlstate)
+{
+    static const char *const states[] = {"23505", "22012", "23514", NULL};
+
+    return is_one_of(sqlstate, states);
+}
+
+static enum way
+judge_failed(struct pg_share *share, unsigned failed)
+{
+    const char *sqlstate = pg_query_sqlstate(&share->queries[failed]);
+    bool committing = failed + 1 == share->n_queries;
+    bool known = !committing && is_known(sqlstate);
+
+    share->conflict = is_passing(sqlstate);
+    share->look = share->look || known;
+    roll_back(share);
+    return known || share->conflict ? WAY_AGAIN : WAY_HALVE;
+}
+
+/* COMMIT of a failed transaction is answered with the tag ROLLBACK and no error
+ * (semantics.md M4). */
+static enum way
+judge_close(struct pg_share *share)
+{
+    unsigned failed = find_failed(share);
+    PGresult *commit = share->queries[share->n_queries - 1].result;
+
+    if (failed < share->n_queries)
+        return judge_failed(share, failed);
+    if (strcmp(PQcmdStatus(commit), "COMMIT") != 0)
+        return WAY_HALVE;
+    for (unsigned i = 0; i < share->n; i++) {
+        struct shared_call *call = &share->calls[i];
+
+        if (call->place != SHARED_IN)
+            continue;
+        call->ticket->verdict = IDEM_VERDICT_MINE;
+        call->ticket->answer.first_at_ms = share->begun_ms;
+    }
+    move_in(share, SHARED_OVER);
+    return WAY_DONE;
+}
+
+/* It was sent, and may stand or not: whoever asks again finds out, because its
+ * record cannot be written beside the one of now. */
+static enum way
+tell_unknown(struct pg_share *share)
+{
+    for (unsigned i = 0; i < share->n; i++)
+        if (share->calls[i].place == SHARED_IN)
+            share->calls[i].ticket->verdict = IDEM_VERDICT_UNKNOWN;
+    move_in(share, SHARED_OVER);
+    return WAY_DONE;
+}
+
+/* --- A transaction --- */
+
+/* Each call of the share reaches its own point. */
+static bool
+reach(const struct pg_share *share, const char *point)
+{
+    bool fault = false;
+
+    for (unsigned i = 0; i < share->n; i++)
+        if (share->calls[i].place == SHARED_IN)
+            fault = IDEM_FAULT(point) || fault;
+    return fault;
+}
+
+/* Nothing stands of it when this says anything but DONE. */
+static enum way
+open_transaction(struct pg_share *share)
+{
+    enum pg_end end = PG_OK;
+    enum way way;
+
+    for (unsigned i = 0; i < share->n && end == PG_OK; i++)
+        if (share->calls[i].place == SHARED_IN)
+            end = pg_note_window(share->session, share->calls[i].ticket);
+    if (end != PG_OK || reach(share, "postgres.run.before")) {
+        pg_session_close(share->session);
+        return WAY_AGAIN;
+    }
+    if (!pg_share_open(share)) {
+        pg_session_close(share->session);
+        return WAY_PART;
+    }
+    end = pg_share_travel(share);
+    if (end == PG_OK)
+        way = judge_open(share);
+    else
+        way = end == PG_LATE ? WAY_PART : WAY_AGAIN;
+    clear(share);
+    return way;
+}
+
+static enum way
+close_transaction(struct pg_share *share)
+{
+    enum way way;
+
+    if (reach(share, "postgres.run.concluded")) {
+        pg_session_close(share->session);
+        return WAY_AGAIN;
+    }
+    if (!pg_share_close(share)) {
+        pg_session_close(share->session);
+        return WAY_PART;
+    }
+    way = pg_share_travel(share) == PG_OK ? judge_close(share)
+                                          : tell_unknown(share);
+    clear(share);
+    return way;
+}
+
+static enum way
+refuse(struct pg_share *share)
+{
+    for (unsigned i = 0; i < share->n; i++)
+        if (share->calls[i].place == SHARED_IN)
+            pg_session_refuse(share->session, share->calls[i].ticket);
+    move_in(share, SHARED_OVER);
+    return WAY_DONE;
+}
+
+static enum way
+attempt(struct pg_share *share)
+{
+    enum way way;
+
+    share->conflict = false;
+    if (!pg_link_is_up(&share->session->link) &&
+        !pg_session_reconnect(share->session))
+        return refuse(share);
+    way = open_transaction(share);
+    return way == WAY_DONE ? close_transaction(share) : way;
+}
+
+/* Some of the calls, in one transaction if they can be. */
+static void
+run(struct pg_share *share, struct shared_call *calls, unsigned n)
+{
+    enum way way = WAY_AGAIN;
+
+    share->calls = calls;
+    share->n = n;
+    for (int i = 0; i < SHARE_ROUNDS && way == WAY_AGAIN; i++) {
+        if (count_in(share) == 0)
+            return;
+        if (share->conflict)
+            pg_statement_narrow(share->session);
+        way = attempt(share);
+    }
+    if (way == WAY_HALVE && n > 1) {
+        run(share, calls, n / 2);
+        run(share, calls + n / 2, n - n / 2);
+    } else if (way != WAY_DONE) {
+        move_in(share, SHARED_ALONE);
+    }
+}
+
+static int
+compare_keys(const void *a, const void *b)
+{
+    const struct shared_call *left = a, *right = b;
+
+    return memcmp(left->key.bytes, right->key.bytes, sizeof(left->key.bytes));
+}
+
+static bool
+wants_look(const struct pg_share *share)
+{
+    for (unsigned i = 0; i < share->n_all; i++)
+        if (share->all[i].ticket->repeat)
+            return true;
+    return false;
+}
+
+void
+pg_share_run(struct pg_share *share)
+{
+    for (unsigned i = 0; i < share->n_all; i++) {
+        struct shared_call *call = &share->all[i];
+
+        pg_row_key_of(&call->key, &call->ticket->id);
+        call->place = SHARED_IN;
+        call->values = NULL;
+    }
+    qsort(share->all, share->n_all, sizeof(share->all[0]), compare_keys);
+    share->look = wants_look(share);
+    share->conflict = false;
+    run(share, share->all, share->n_all);
+}
+
+void
+pg_share_fini(struct pg_share *share)
+{
+    pg_arrays_fini(&share->arrays);
+    free(share->queries);
+    free(share->about);
+}

@@ -1,0 +1,91 @@
+#ifndef STORE_POSTGRES_SHARE_H
+#define STORE_POSTGRES_SHARE_H
+
+#include "store_postgres_array.h"
+#include "store_postgres_record.h"
+#include "store_postgres_values.h"
+
+/* Calls of transaction STATEMENT that share one database transaction, in two
+ * round trips:
+ *
+ *   BEGIN; the statements of each call in order
+ *   insert all records; COMMIT
+ *
+ * In between each call's second half makes its answer. First attempts are not
+ * looked for: whoever has a record already makes the inserting statement fail,
+ * and nothing of it stands. Then, and when one of them is a repeat, a look at
+ * all keys goes in front.
+ *
+ * A call that the others must not wait for or fail with leaves: its key has a
+ * record, a statement of it failed, it says "no". The transaction is rolled
+ * back, the others begin anew, and whoever left goes alone. When it cannot be
+ * said who is to blame, the halves go on by themselves. Keys are sorted, so
+ * that two servers meet in one order.
+ *
+ * One thread. */
+
+#define SHARE_MAX 256     /* calls */
+#define SHARE_LEAST 16    /* that are not split over sessions */
+#define SHARE_ROUNDS 4    /* then whoever is left goes alone */
+#define SHARE_LOCK_MS 100 /* who waits longer for a lock leaves */
+#define SHARE_STATEMENT_MS 1000
+
+/* Where a call stands. */
+enum shared_place {
+    SHARED_IN,    /* in the transaction */
+    SHARED_OVER,  /* its verdict is filled */
+    SHARED_ALONE, /* left: to go in a transaction of its own */
+};
+
+struct shared_call {
+    struct idem_ticket *ticket;
+    struct row_key key;
+    unsigned busy; /* the key's place among those that are busy */
+    enum shared_place place;
+    struct pg_values *values; /* by statement */
+    unsigned first;           /* query of its statements */
+};
+
+/* A query of the first round trip. */
+struct shared_query {
+    int owner;            /* a call; -1: ours */
+    int statement;        /* of the call's; -1: it prepares … */
+    struct pg_plan *plan; /* … this */
+};
+
+enum { SHARE_MINTED, SHARE_OPAQUE, SHARE_TABLES };
+
+struct pg_share {
+    struct pg_session *session;
+    struct shared_call all[SHARE_MAX];
+    unsigned n_all;
+    struct shared_call
+        *calls; /* those of the transaction, and some that left */
+    unsigned n;
+    bool look;        /* at their keys first */
+    bool conflict;    /* it met a lock, a deadlock or the like */
+    unsigned begun;   /* the query that tells … */
+    int64_t begun_ms; /* … when, by the database's clock */
+    struct pg_query *queries;
+    struct shared_query *about;
+    unsigned n_queries, room;
+    struct pg_arguments arguments[1 + SHARE_TABLES];
+    struct pg_arrays arrays;
+};
+
+/* Serve all calls: each is OVER or ALONE then. */
+void pg_share_run(struct pg_share *share);
+void pg_share_fini(struct pg_share *share);
+
+/* store_postgres_share_trip.c: the round trips. */
+
+/* BEGIN to the last statement. False: memory is out. */
+bool pg_share_open(struct pg_share *share) IDEM_MUST_CHECK;
+
+/* The records and COMMIT, which is the last query. As above. */
+bool pg_share_close(struct pg_share *share) IDEM_MUST_CHECK;
+
+/* Send the queries and wait for what they say. */
+enum pg_end pg_share_travel(struct pg_share *share) IDEM_MUST_CHECK;
+
+#endif

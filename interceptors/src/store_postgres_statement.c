@@ -1,0 +1,307 @@
+#include "store_postgres_statement.h"
+
+#include "fault.h"
+#include "store_postgres_durable.h"
+#include "store_postgres_keeper.h"
+#include "store_postgres_session.h"
+#include "store_postgres_share.h"
+
+#include <idem/call.h>
+
+#include <stdlib.h>
+
+#define NARROW_SHARES 64
+
+void
+pg_sharing_init(struct pg_sharing *sharing)
+{
+    pg_queue_init(&sharing->queue);
+    pthread_cond_init(&sharing->fewer, NULL);
+}
+
+void
+pg_sharing_fini(struct pg_sharing *sharing)
+{
+    pthread_cond_destroy(&sharing->fewer);
+}
+
+bool
+pg_statement_init(struct pg_session *session)
+{
+    session->share = calloc(1, sizeof(*session->share));
+    if (session->share)
+        session->share->session = session;
+    return session->share != NULL;
+}
+
+void
+pg_statement_fini(struct pg_session *session)
+{
+    if (session->share)
+        pg_share_fini(session->share);
+    free(session->share);
+    session->share = NULL;
+}
+
+/* --- What waits; all under the store's lock --- */
+
+/* One that may serve; else, when none is up, one that refuses. */
+static struct pg_session *
+find_idle(struct pg_store *postgres)
+{
+    bool served = postgres->up[PG_STATEMENT] > 0;
+
+    for (unsigned i = 0; i < postgres->n_sessions; i++) {
+        struct pg_session *session = &postgres->sessions[i];
+
+        if (session->role == PG_STATEMENT && session->idle &&
+            session->counted == served)
+            return session;
+    }
+    return NULL;
+}
+
+static bool
+is_narrow(const struct pg_sharing *sharing)
+{
+    return sharing->narrow > 0 && sharing->at_work > 0;
+}
+
+/* One wake a share: who is woken takes what has come until then, and wakes
+ * another for what it leaves. */
+static void
+wake_one(struct pg_store *postgres)
+{
+    struct pg_sharing *sharing = &postgres->sharing;
+    struct pg_session *session =
+        sharing->waking || is_narrow(sharing) ? NULL : find_idle(postgres);
+
+    if (!session)
+        return;
+    session->idle = false;
+    sharing->waking = true;
+    pthread_cond_signal(&session->wake);
+}
+
+void
+pg_statement_post(struct pg_store *postgres, struct idem_ticket *ticket)
+{
+    ticket->op = OPERATION_SHARE;
+    pthread_mutex_lock(&postgres->lock);
+    pg_keeper_note(postgres, ticket);
+    pg_queue_push(&postgres->sharing.queue, ticket);
+    wake_one(postgres);
+    pthread_mutex_unlock(&postgres->lock);
+}
+
+/* What waits is shared by those that are free, so that none takes all of it
+ * while the others idle. */
+static unsigned
+share_of(const struct pg_store *postgres)
+{
+    unsigned free_ones = 1, share;
+
+    for (unsigned i = 0; i < postgres->n_sessions; i++)
+        if (postgres->sessions[i].role == PG_STATEMENT &&
+            postgres->sessions[i].idle && postgres->sessions[i].counted)
+            free_ones++;
+    if (postgres->sharing.narrow > 0)
+        free_ones = 1;
+    share = (postgres->sharing.queue.size + free_ones - 1) / free_ones;
+    if (share > SHARE_MAX)
+        return SHARE_MAX;
+    return share < SHARE_LEAST ? SHARE_LEAST : share;
+}
+
+struct picking {
+    struct pg_sharing *sharing;
+    struct pg_share *share;
+    unsigned most;
+};
+
+static enum pg_pick
+pick(void *with, struct idem_ticket *ticket)
+{
+    struct picking *picking = with;
+    struct pg_share *share = picking->share;
+    struct shared_call *call = &share->all[share->n_all];
+
+    if (share->n_all >= picking->most)
+        return PG_STOP;
+    if (!pg_busy_begin(&picking->sharing->busy, ticket->id.digest, &call->busy))
+        return PG_LEAVE;
+    call->ticket = ticket;
+    share->n_all++;
+    return PG_PICK;
+}
+
+static void
+pick_share(struct pg_session *session)
+{
+    struct pg_store *postgres = session->postgres;
+    struct pg_sharing *sharing = &postgres->sharing;
+    struct picking picking = {sharing, session->share, share_of(postgres)};
+
+    if (is_narrow(sharing))
+        return;
+    pg_queue_pick(&sharing->queue, pick, &picking);
+    if (session->share->n_all > 0)
+        sharing->at_work++;
+    if (sharing->queue.size > 0)
+        wake_one(postgres);
+}
+
+/* May it take what it can serve, or refuse what nobody can? */
+static bool
+may_pick(const struct pg_session *session)
+{
+    return pg_link_is_up(&session->link) ||
+           (pg_session_must_wait(session) &&
+            session->postgres->up[PG_STATEMENT] == 0);
+}
+
+static void
+sleep_until_woken(struct pg_session *session)
+{
+    struct pg_store *postgres = session->postgres;
+
+    session->idle = true;
+    postgres->clock->wait_until(
+        postgres->clock, &session->wake, &postgres->lock,
+        pg_link_is_up(&session->link) ? INT64_MAX : session->retry_ns);
+    if (!session->idle)
+        postgres->sharing.waking = false;
+    session->idle = false;
+}
+
+/* Wait until some are picked. None: it is time to connect. False: time to stop.
+ */
+static bool
+gather(struct pg_session *session)
+{
+    struct pg_store *postgres = session->postgres;
+    struct pg_share *share = session->share;
+    bool go_on;
+
+    share->n_all = 0;
+    pthread_mutex_lock(&postgres->lock);
+    for (;;) {
+        if (may_pick(session))
+            pick_share(session);
+        if (share->n_all > 0 || postgres->stopping ||
+            (!pg_link_is_up(&session->link) && !pg_session_must_wait(session)))
+            break;
+        sleep_until_woken(session);
+    }
+    go_on = share->n_all > 0 || !postgres->stopping;
+    pthread_mutex_unlock(&postgres->lock);
+    return go_on;
+}
+
+/* --- A share --- */
+
+void
+pg_statement_narrow(struct pg_session *session)
+{
+    struct pg_store *postgres = session->postgres;
+    struct pg_sharing *sharing = &postgres->sharing;
+
+    pthread_mutex_lock(&postgres->lock);
+    sharing->narrow = NARROW_SHARES;
+    sharing->at_work--;
+    pthread_cond_signal(&sharing->fewer);
+    while (sharing->at_work > 0 && !postgres->stopping)
+        postgres->clock->wait_until(postgres->clock, &sharing->fewer,
+                                    &postgres->lock, INT64_MAX);
+    sharing->at_work++;
+    pthread_mutex_unlock(&postgres->lock);
+}
+
+/* Their keys are free, and so is the session for what came meanwhile. */
+static void
+end_share(struct pg_session *session)
+{
+    struct pg_store *postgres = session->postgres;
+    struct pg_sharing *sharing = &postgres->sharing;
+    const struct pg_share *share = session->share;
+
+    pthread_mutex_lock(&postgres->lock);
+    for (unsigned i = 0; i < share->n_all; i++)
+        pg_busy_end(&sharing->busy, share->all[i].busy);
+    sharing->at_work--;
+    if (sharing->narrow > 0)
+        sharing->narrow--;
+    pthread_cond_signal(&sharing->fewer);
+    if (sharing->queue.size > 0)
+        wake_one(postgres);
+    pthread_mutex_unlock(&postgres->lock);
+}
+
+struct told {
+    struct idem_ticket *tickets[SHARE_MAX];
+    unsigned n;
+};
+
+static void
+tell_all(void *with)
+{
+    const struct told *told = with;
+
+    for (unsigned i = 0; i < told->n; i++)
+        told->tickets[i]->done(told->tickets[i]);
+}
+
+static bool
+was_committed(const struct idem_ticket *ticket)
+{
+    return ticket->verdict == IDEM_VERDICT_MINE;
+}
+
+static void
+tell(struct pg_session *session)
+{
+    const struct pg_share *share = session->share;
+    struct told told = {.n = 0};
+
+    for (unsigned i = 0; i < share->n_all; i++)
+        if (share->all[i].place == SHARED_OVER)
+            told.tickets[told.n++] = share->all[i].ticket;
+    if (told.n == 0)
+        return;
+    (void)pg_durable_check(session, told.tickets, told.n);
+    for (unsigned i = 0; i < told.n; i++)
+        if (was_committed(told.tickets[i]) && IDEM_FAULT("postgres.run.after"))
+            told.tickets[i]->verdict = IDEM_VERDICT_UNKNOWN;
+    idem_call_resume_all(tell_all, &told);
+}
+
+/* Those that left; a ticket is not touched any more once it is posted. */
+static void
+post_rest(struct pg_session *session)
+{
+    const struct pg_share *share = session->share;
+
+    for (unsigned i = 0; i < share->n_all; i++)
+        if (share->all[i].place == SHARED_ALONE)
+            pg_store_post(session->postgres, share->all[i].ticket,
+                          OPERATION_RUN);
+}
+
+void *
+pg_statement_serve(void *with)
+{
+    struct pg_session *session = with;
+
+    while (gather(session)) {
+        if (session->share->n_all == 0) {
+            (void)pg_session_reconnect(session);
+            continue;
+        }
+        pg_share_run(session->share);
+        end_share(session);
+        post_rest(session);
+        tell(session);
+    }
+    pg_session_close(session);
+    return NULL;
+}
