@@ -77,6 +77,8 @@ let_through(struct passage *passage)
         passage->renewal =
             renewal_start(passage->once, call, ticket, passage->asked_ns);
     }
+    idem_context_set_here(
+        call->context, ticket->mode == IDEM_MODE_TRANSACTION && ticket->here);
     idem_context_set_task(call->context,
                           ticket->probe ? IDEM_TASK_PROBE : IDEM_TASK_RUN);
     once_count(passage->once, ticket->probe ? ONCE_PROBED : ONCE_EXECUTED);

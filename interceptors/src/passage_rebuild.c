@@ -37,6 +37,7 @@ passage_rebuild(struct passage *passage, const struct idem_answer *answer)
         .deadline_ns = call->deadline_ns,
     };
     idem_context_set_slot(call->context, &passage->slot);
+    idem_context_set_here(call->context, false);
     idem_context_set_task(call->context, IDEM_TASK_REBUILD);
     idem_call_resume(call, passage->up ? IDEM_AGAIN : IDEM_NEXT);
 }

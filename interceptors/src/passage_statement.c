@@ -26,6 +26,7 @@ passage_state(struct passage *passage)
     passage->stating = true;
     idem_context_set_slot(call->context, &passage->slot);
     idem_context_set_owned(call->context, true);
+    idem_context_set_here(call->context, false);
     idem_context_set_task(call->context, IDEM_TASK_STATE);
     (void)IDEM_FAULT("once.handler.before");
     idem_call_resume(call, passage->up ? IDEM_AGAIN : IDEM_NEXT);

@@ -54,6 +54,7 @@ struct pg_session {
     struct pg_link link;
     struct statements statements;
     struct pg_plans plans;
+    unsigned tables;  /* of the store, when it was connected */
     int64_t owner;    /* of the claim under way */
     int64_t until_ns; /* the operation under way ends */
     int64_t retry_ns; /* while down: connect not before this */
@@ -102,6 +103,7 @@ struct pg_store {
     struct windows windows;
     struct lost_claims lost;
     atomic_uint doubts, doubts_settled; /* store_postgres_durable.h */
+    atomic_uint tables; /* counted up when one of a handler's was changed */
 
     pthread_mutex_t lock; /* guards the rest */
     struct pg_queue queue;

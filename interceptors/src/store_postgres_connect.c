@@ -152,6 +152,7 @@ pg_session_open(struct pg_session *session, struct idem_error *err)
     enum idem_status status;
 
     pg_session_close(session);
+    session->tables = atomic_load(&postgres->tables);
     session->until_ns = postgres->clock->monotonic_ns(postgres->clock) +
                         session->link.options->connect_timeout_ms * 1000000;
     status = pg_link_open(&session->link, &ours);

@@ -50,6 +50,15 @@ pg_result_is_unrouted(const PGresult *result)
            field(result, PG_DIAG_CONSTRAINT_NAME)[0] == '\0';
 }
 
+/* The state is any feature that is not supported; only the place says which. */
+bool
+pg_result_is_outgrown(const PGresult *result)
+{
+    return strcmp(field(result, PG_DIAG_SQLSTATE), "0A000") == 0 &&
+           strcmp(field(result, PG_DIAG_SOURCE_FUNCTION),
+                  "RevalidateCachedQuery") == 0;
+}
+
 enum idem_status
 pg_fail_result(struct idem_error *err, const PGresult *result)
 {

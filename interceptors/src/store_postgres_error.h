@@ -12,6 +12,9 @@ enum idem_status pg_sqlstate_status(const char *sqlstate);
 /* No partition takes the key; not one of our checks. */
 bool pg_result_is_unrouted(const struct pg_result *result);
 
+/* A prepared statement whose table was changed so that its rows are others. */
+bool pg_result_is_outgrown(const struct pg_result *result);
+
 /* Fill an error from a failed result: status, PostgreSQL's words, and the
  * constraint's name as the reason. NULL result: the connection is lost. */
 enum idem_status pg_fail_result(struct idem_error *err,

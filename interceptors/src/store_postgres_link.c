@@ -216,6 +216,13 @@ send_query(PGconn *conn, const struct pg_query *query)
 }
 
 bool
+pg_link_send_one(struct pg_link *link, const struct pg_query *query)
+{
+    PQsetnonblocking(link->conn, 1);
+    return send_query(link->conn, query);
+}
+
+bool
 pg_link_send(struct pg_link *link, struct pg_query *queries, unsigned n)
 {
     PGconn *conn = link->conn;

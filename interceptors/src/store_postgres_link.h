@@ -68,6 +68,11 @@ bool pg_link_is_up(const struct pg_link *link);
 enum pg_end pg_link_run(struct pg_link *link, struct pg_query *queries,
                         unsigned n, int64_t until_ns) IDEM_MUST_CHECK;
 
+/* Send one statement by itself, outside a pipeline; pg_link_wait gives its
+ * results. */
+bool pg_link_send_one(struct pg_link *link, const struct pg_query *query)
+    IDEM_MUST_CHECK;
+
 /* The two halves of pg_link_run, for who does something else when it is late.
  * Neither closes; after PG_LATE, collecting goes on where it was. */
 bool pg_link_send(struct pg_link *link, struct pg_query *queries, unsigned n)

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <sys/eventfd.h>
 
-#define CONNECTIONS 8
+#define CONNECTIONS 16
 #define GROUP_CONNECTIONS 2
 #define STATEMENT_CONNECTIONS 2
 #define FIRST_LOOK_MS 1000 /* open waits for no longer than this */

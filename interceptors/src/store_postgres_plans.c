@@ -2,6 +2,7 @@
 
 #include "store_postgres_values.h"
 
+#include <libpq-fe.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -96,12 +97,15 @@ pg_plans_run(struct pg_plans *plans, const char *sql,
 /* One that was not reached, because another had failed, is as it was; class 42
  * is a text that is wrong. */
 void
-pg_plan_prepared(struct pg_plan *plan, const struct pg_query *query)
+pg_plan_prepared(struct pg_plan *plan, const struct pg_result *result)
 {
-    bool wrong = strncmp(pg_query_sqlstate(query), "42", 2) == 0;
+    const char *sqlstate =
+        result ? PQresultErrorField(result, PG_DIAG_SQLSTATE) : NULL;
 
-    if (!pg_query_ok(query))
-        plan->state = wrong ? PLAN_REFUSED : PLAN_NEW;
+    if (PQresultStatus(result) == PGRES_COMMAND_OK)
+        return;
+    plan->state =
+        sqlstate && strncmp(sqlstate, "42", 2) == 0 ? PLAN_REFUSED : PLAN_NEW;
 }
 
 void

@@ -24,7 +24,7 @@ unsigned pg_plans_run(struct pg_plans *plans, const char *sql,
                       struct pg_query queries[2], struct pg_plan **plan);
 
 /* What became of its first query. */
-void pg_plan_prepared(struct pg_plan *plan, const struct pg_query *query);
+void pg_plan_prepared(struct pg_plan *plan, const struct pg_result *result);
 
 /* The connection is gone, and they with it. */
 void pg_plans_clear(struct pg_plans *plans);

@@ -67,6 +67,21 @@ pg_session_reconnect(struct pg_session *session)
 }
 
 void
+pg_session_outgrow(struct pg_session *session)
+{
+    (void)atomic_fetch_add(&session->postgres->tables, 1);
+}
+
+bool
+pg_session_is_ready(struct pg_session *session)
+{
+    if (pg_link_is_up(&session->link) &&
+        session->tables != atomic_load(&session->postgres->tables))
+        pg_session_close(session);
+    return pg_link_is_up(&session->link);
+}
+
+void
 pg_session_refuse(struct pg_session *session, struct idem_ticket *ticket)
 {
     struct pg_store *postgres = session->postgres;
@@ -99,7 +114,7 @@ serve(struct pg_session *session, struct idem_ticket *ticket)
 
     clock->random(clock, &session->owner, sizeof(session->owner));
     for (int i = 0; i < POSTGRES_TRIES && end == PG_LOST; i++) {
-        if (!pg_link_is_up(&session->link) && !pg_session_reconnect(session)) {
+        if (!pg_session_is_ready(session) && !pg_session_reconnect(session)) {
             pg_session_refuse(session, ticket);
             return;
         }

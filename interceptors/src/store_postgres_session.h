@@ -17,6 +17,14 @@ void pg_session_join(struct pg_session *session);
  * True: it is up. */
 bool pg_session_reconnect(struct pg_session *session);
 
+/* A prepared statement of a handler is of a table that was changed: every
+ * session forgets what it has prepared, by its next connection. */
+void pg_session_outgrow(struct pg_session *session);
+
+/* Is it connected, and knows the tables? Closed when it does not. Between
+ * transactions. */
+bool pg_session_is_ready(struct pg_session *session);
+
 /* While it is down: it may not connect yet, and so may refuse. */
 bool pg_session_must_wait(const struct pg_session *session);
 

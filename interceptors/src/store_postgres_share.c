@@ -2,6 +2,7 @@
 
 #include "fault.h"
 #include "statements.h"
+#include "store_postgres_error.h"
 #include "store_postgres_operation.h"
 #include "store_postgres_statement.h"
 
@@ -90,7 +91,7 @@ note_plans(struct pg_share *share)
 {
     for (unsigned i = 0; i < share->n_queries; i++)
         if (share->about[i].plan)
-            pg_plan_prepared(share->about[i].plan, &share->queries[i]);
+            pg_plan_prepared(share->about[i].plan, share->queries[i].result);
 }
 
 /* The call at that place among those that are IN and of that table. */
@@ -135,22 +136,19 @@ part_known(struct pg_share *share)
         part_found(share, &share->queries[at], true);
 }
 
-/* Who it is by, leaves. A plan that the tables have outgrown goes with its
- * connection. */
+/* Who it is by, leaves. */
 static enum way
 part_failed(struct pg_share *share, unsigned failed)
 {
-    static const char *const outgrown[] = {"0A000", "26000", NULL};
     const char *sqlstate = pg_query_sqlstate(&share->queries[failed]);
     int owner = share->about[failed].owner;
-    bool old = is_one_of(sqlstate, outgrown);
 
     share->conflict = is_passing(sqlstate);
     if (owner >= 0)
         share->calls[owner].place = SHARED_ALONE;
+    if (pg_result_is_outgrown(share->queries[failed].result))
+        pg_session_outgrow(share->session);
     roll_back(share);
-    if (old)
-        pg_session_close(share->session);
     return owner >= 0 || share->conflict ? WAY_AGAIN : WAY_PART;
 }
 
@@ -178,7 +176,18 @@ read_rows(struct pg_share *share, unsigned owner)
     return (const struct idem_rows *const *)rows;
 }
 
-/* A "no" undoes what the call wrote, and so cannot share. */
+/* A "no" that is recorded undoes what the call wrote, and so cannot share; one
+ * that leaves nothing is done when all is rolled back. */
+static enum shared_place
+place_of(const struct idem_ticket *ticket, bool kept)
+{
+    if (!kept)
+        return ticket->counts ? SHARED_ALONE : SHARED_OVER;
+    if (ticket->answer.status != IDEM_OK && ticket->statements->n > 0)
+        return SHARED_ALONE;
+    return SHARED_IN;
+}
+
 static void
 conclude(struct pg_share *share, unsigned i)
 {
@@ -187,12 +196,15 @@ conclude(struct pg_share *share, unsigned i)
     const struct idem_rows *const *rows = read_rows(share, i);
     bool kept;
 
+    if (!rows) {
+        call->place = SHARED_ALONE;
+        return;
+    }
     ticket->token = 1;
     ticket->executions = 1;
-    kept = rows && ticket->conclude(ticket, rows, NULL);
-    if (!kept ||
-        (ticket->answer.status != IDEM_OK && ticket->statements->n > 0))
-        call->place = SHARED_ALONE;
+    ticket->verdict = IDEM_VERDICT_MINE;
+    kept = ticket->conclude(ticket, rows, NULL);
+    call->place = place_of(ticket, kept);
 }
 
 static enum way
@@ -361,7 +373,7 @@ attempt(struct pg_share *share)
     enum way way;
 
     share->conflict = false;
-    if (!pg_link_is_up(&share->session->link) &&
+    if (!pg_session_is_ready(share->session) &&
         !pg_session_reconnect(share->session))
         return refuse(share);
     way = open_transaction(share);

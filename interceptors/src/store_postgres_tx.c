@@ -27,13 +27,16 @@ judge(struct pg_session *session, PGresult *result, struct idem_rows **rows,
         return idem_fail(err, IDEM_INTERNAL,
                          "COPY needs the connection itself");
     }
-    return pg_fail_result(err, result);
+    if (!pg_result_is_outgrown(result))
+        return pg_fail_result(err, result);
+    pg_session_outgrow(session);
+    return idem_fail(err, IDEM_ABORTED, "a table was changed");
 }
 
 /* A failure to wait leaves the connection for complete to discard. */
 static enum idem_status
-answer(struct pg_session *session, struct idem_rows **rows,
-       struct idem_error *err)
+answer(struct pg_session *session, struct pg_plan *prepared,
+       struct idem_rows **rows, struct idem_error *err)
 {
     PGresult *result, *rest = NULL;
     enum pg_end end = pg_link_wait(&session->link, session->until_ns, &result);
@@ -44,6 +47,8 @@ answer(struct pg_session *session, struct idem_rows **rows,
         return idem_fail(err, IDEM_DEADLINE_EXCEEDED,
                          "PostgreSQL did not answer in time");
     }
+    if (prepared)
+        pg_plan_prepared(prepared, result);
     status = judge(session, result, rows, err);
     PQclear(result);
     if (end == PG_OK && !session->link.broken)
@@ -55,12 +60,25 @@ answer(struct pg_session *session, struct idem_rows **rows,
 }
 
 static enum idem_status
+ask(struct pg_session *session, const struct pg_query *query,
+    struct pg_plan *prepared, struct idem_rows **rows, struct idem_error *err)
+{
+    if (pg_link_send_one(&session->link, query))
+        return answer(session, prepared, rows, err);
+    session->link.broken = true;
+    return idem_fail(err, IDEM_UNAVAILABLE, "PostgreSQL: %.200s",
+                     PQerrorMessage(session->link.conn));
+}
+
+static enum idem_status
 tx_exec(struct idem_tx *tx, struct idem_rows **rows, struct idem_error *err,
         const char *sql, const struct idem_value *values, size_t n)
 {
     struct pg_session *session = (struct pg_session *)tx;
-    PGconn *conn = session->link.conn;
     struct pg_values parameters;
+    struct pg_query queries[2];
+    struct pg_plan *plan;
+    unsigned n_queries;
     enum idem_status status =
         pg_values_fill(&parameters, tx->arena, values, n, err);
 
@@ -71,15 +89,10 @@ tx_exec(struct idem_tx *tx, struct idem_rows **rows, struct idem_error *err,
     session->until_ns =
         pg_store_until(session->postgres, tx->deadline_ns, GRACE_NS);
     session->soiled |= sql_changes_session(sql);
-    PQsetnonblocking(conn, 1);
-    if (!PQsendQueryParams(conn, sql, (int)n, parameters.types,
-                           parameters.values, parameters.sizes,
-                           parameters.formats, 0)) {
-        session->link.broken = true;
-        return idem_fail(err, IDEM_UNAVAILABLE, "PostgreSQL: %.200s",
-                         PQerrorMessage(conn));
-    }
-    return answer(session, rows, err);
+    n_queries = pg_plans_run(&session->plans, sql, &parameters, queries, &plan);
+    for (unsigned i = 0; i < n_queries && status == IDEM_OK; i++)
+        status = ask(session, &queries[i], i == 0 ? plan : NULL, rows, err);
+    return status;
 }
 
 /* Handed over as libpq gives it, blocking. */
@@ -113,4 +126,5 @@ pg_tx_begin(struct pg_session *session, struct idem_ticket *ticket)
         .deadline_ns = ticket->deadline_ns,
     };
     ticket->tx = &session->tx;
+    ticket->here = true;
 }

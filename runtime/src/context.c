@@ -262,6 +262,12 @@ idem_context_set_task(struct idem_context *context, enum idem_task task)
     context->probed = IDEM_PROBED_UNKNOWN;
 }
 
+void
+idem_context_set_here(struct idem_context *context, bool here)
+{
+    context->here = here;
+}
+
 enum idem_probed
 idem_context_probed(const struct idem_context *context)
 {

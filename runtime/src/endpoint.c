@@ -3,8 +3,9 @@
 
 #include <idem/reason.h>
 
-/* The bottom of the server's chain: the author's handler, on a worker or, when
- * it never blocks, on the thread that read the request. */
+/* The bottom of the server's chain: the author's handler, on a worker; when it
+ * never blocks, on the thread that read the request; or on one of the store's
+ * that is this call's alone (idem_context_set_here). */
 
 void
 endpoint_let_go(void *kept)
@@ -327,14 +328,21 @@ idem_call_resume_all(void (*resume_all)(void *with), void *with)
 
 static const struct idem_holder holder = {.withdraw = withdraw};
 
+static bool
+is_for_here(const struct server_call *call)
+{
+    return call->context.here ||
+           (call->call.base.method->dispatch == IDEM_DISPATCH_INLINE &&
+            connection_on_thread());
+}
+
 enum idem_step
 endpoint_send(struct call *base)
 {
     struct server_call *call = server_call_of(base);
     struct workers *workers = call->peer->server->workers;
 
-    if (base->base.method->dispatch == IDEM_DISPATCH_INLINE &&
-        connection_on_thread()) {
+    if (is_for_here(call)) {
         if (idem_call_interrupted(&base->base))
             refuse_late(call);
         else

@@ -1,6 +1,6 @@
 /* What exactly once costs, against the same done by hand, in one run.
  *
- *    once_bench [--quick]
+ *    once_bench [--quick] [leased|statement|interactive|replay]
  *
  * Ours is the whole road (client, wire, server, handler, record) in this
  * process; the peer is a service's inside alone. Rounds alternate; ratios are
@@ -39,6 +39,7 @@ struct shape {
 static const struct shape shapes[] = {
     {"leased", call_lease, BYHAND_LEASED},
     {"interactive", call_transact, BYHAND_TRANSACTION},
+    {"statement", call_state, BYHAND_TRANSACTION},
 };
 
 /* Ours and the peer, round by round. */
@@ -196,6 +197,21 @@ measure_interactive(const struct plan *plan)
     report_goal("once.interactive.64", ratio_of(plan, &many), 1.5);
 }
 
+static void
+measure_statement(const struct plan *plan)
+{
+    struct pair one, most;
+
+    one = compare(plan, &shapes[2], 1);
+    if (!plan->quick) {
+        (void)compare(plan, &shapes[2], 16);
+        (void)compare(plan, &shapes[2], 64);
+    }
+    most = compare(plan, &shapes[2], 256);
+    report_goal("once.statement.256", ratio_of(plan, &most), 12);
+    report_goal("once.statement.1", ratio_of(plan, &one), 2);
+}
+
 /* Answers that are there already, against an echo of the same size. */
 static double
 compare_replays(const struct plan *plan, const char *name,
@@ -230,11 +246,30 @@ measure_replays(const struct plan *plan)
                 0.8);
 }
 
+static const struct {
+    const char *name;
+    void (*measure)(const struct plan *plan);
+} parts[] = {
+    {"leased", measure_leased},
+    {"statement", measure_statement},
+    {"interactive", measure_interactive},
+    {"replay", measure_replays},
+};
+
+static void
+measure(const struct plan *plan, const char *only)
+{
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        if (!only || strcmp(only, parts[i].name) == 0)
+            parts[i].measure(plan);
+}
+
 int
 main(int argc, char **argv)
 {
     static const uint8_t body[BODY];
     bool quick = argc > 1 && strcmp(argv[1], "--quick") == 0;
+    const char *only = argc > 1 + quick ? argv[1 + quick] : NULL;
     struct plan plan = {.rounds = quick ? 3 : ROUNDS_MAX,
                         .warm = quick ? 0.15 : 0.3,
                         .seconds = quick ? 0.4 : 1.0,
@@ -242,9 +277,7 @@ main(int argc, char **argv)
 
     calls_prepare(body, sizeof body, ANSWER);
     stage_open(&plan.stage);
-    measure_leased(&plan);
-    measure_interactive(&plan);
-    measure_replays(&plan);
+    measure(&plan, only);
     stage_close(&plan.stage);
     return 0;
 }

@@ -19,7 +19,7 @@ enum idem_isolation {
 struct idem_postgres_options {
     const char *conninfo; /* libpq's; several hosts allowed: the primary is
                            * taken. NULL: the environment's PG* */
-    unsigned connections; /* for transactions and looks; 0: 8 */
+    unsigned connections; /* for transactions and looks; 0: 16 */
     unsigned group_connections;     /* for LEASED work, beside those; 0: 2 */
     unsigned statement_connections; /* of transaction STATEMENT; 0: 2 */
     int64_t statement_timeout_ms;   /* cap of every statement; 0: 10,000 */

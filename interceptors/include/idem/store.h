@@ -145,6 +145,9 @@ struct idem_ticket {
                                                * store's, until complete or release
                                                * has answered */
 
+    bool here; /* MINE in mode TRANSACTION: the thread of done has nothing to do
+                * but this transaction: the handler may run on it */
+
     const struct idem_statements *statements; /* in: run */
 
     /* run: from the statements' rows (rows[i] of statement i), or from the
@@ -158,7 +161,7 @@ struct idem_ticket {
                      const struct idem_error *failed);
 
     /* Once per operation, on a thread of the store, never inside the call of
-     * the operation. Must not block. */
+     * the operation. Must not block, unless here. */
     void (*done)(struct idem_ticket *ticket);
 
     struct idem_ticket *next; /* the store's, while an operation is under way */

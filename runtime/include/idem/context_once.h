@@ -34,9 +34,15 @@ enum idem_task {
 IDEM_API void idem_context_set_task(struct idem_context *context,
                                     enum idem_task task);
 
+/* The endpoint does it on the thread that sends the call down, which has
+ * nothing else to do meanwhile and may block; false at first: on a worker.
+ * Before the endpoint, by the holder of the call. */
+IDEM_API void idem_context_set_here(struct idem_context *context, bool here);
+
 /* What the probe of this task has said; UNKNOWN when it was not asked. */
 IDEM_API enum idem_probed
 idem_context_probed(const struct idem_context *context);
+
 /* Run the handler here and now, on the thread of whoever holds the call, as the
  * endpoint does: outcome and reply are in the call afterwards. */
 IDEM_API void idem_context_run(struct idem_context *context);
