@@ -13,7 +13,10 @@
 #define CHECK_MS 500 /* a running query notices that its client is gone */
 
 /* $1 statement, $2 idle in transaction, $3 connection check; ms. A commit is
- * acknowledged when it is on disk, or later when the operator wants more. */
+ * acknowledged when it is on disk, or later when the operator wants more. Our
+ * own statements look up each key by itself: a plan that is made once, and
+ * never a scan because a table was small then. Handlers' statements are planned
+ * as usual (HANDLERS_PLANS, store_postgres_sql.c). */
 static const char settings_sql[] =
     "SELECT set_config('statement_timeout', $1::bigint::text, false), "
     "set_config('idle_in_transaction_session_timeout', $2::bigint::text, "
@@ -24,13 +27,8 @@ static const char settings_sql[] =
     "'remote_apply' ELSE 'on' END, false), "
     "set_config('default_transaction_isolation', 'read committed', false), "
     "set_config('default_transaction_read_only', 'off', false), "
-    "set_config('jit', 'off', false)";
-
-/* Of a session for many calls at a time, whose statements look up each key by
- * itself: a plan that is made once, and never a scan because a table was small
- * then. */
-static const char plans_sql[] =
-    "SELECT set_config('plan_cache_mode', 'force_generic_plan', false), "
+    "set_config('jit', 'off', false), "
+    "set_config('plan_cache_mode', 'force_generic_plan', false), "
     "set_config('enable_seqscan', 'off', false), "
     "set_config('enable_bitmapscan', 'off', false), "
     "set_config('enable_hashjoin', 'off', false), "
@@ -124,10 +122,8 @@ say_hello(struct pg_session *session, struct idem_error *err)
     const struct pg_store *postgres = session->postgres;
     struct pg_arguments settings = {0};
     struct pg_query queries[] = {{.text = settings_sql, .arguments = &settings},
-                                 {.text = hello_sql},
-                                 {.text = plans_sql}};
-    bool many = session->role == PG_GROUP || session->role == PG_STATEMENT;
-    unsigned n = many ? 3 : 2;
+                                 {.text = hello_sql}};
+    const unsigned n = 2;
     enum idem_status status;
 
     pg_arguments_int(&settings, postgres->statement_ms);

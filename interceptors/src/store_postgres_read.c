@@ -8,21 +8,22 @@ enum pg_end
 pg_read_begin(struct pg_session *session, struct idem_ticket *ticket,
               bool again)
 {
-    struct pg_query query =
-        pg_text_query("BEGIN ISOLATION LEVEL READ COMMITTED READ ONLY");
-    enum pg_end end = pg_session_run(session, &query, 1);
+    struct pg_query queries[] = {
+        pg_text_query("BEGIN ISOLATION LEVEL READ COMMITTED READ ONLY"),
+        pg_session_query(session, SQL_READ, false, NULL)};
+    enum pg_end end = pg_session_run(session, queries, 2);
 
     (void)again;
     if (end != PG_OK)
         return end;
-    if (pg_query_ok(&query)) {
+    if (pg_query_ok(&queries[1])) {
         ticket->verdict = IDEM_VERDICT_MINE;
         pg_tx_begin(session, ticket);
     } else {
         ticket->verdict = IDEM_VERDICT_FAILED;
-        (void)pg_fail_result(&ticket->error, query.result);
+        (void)pg_fail_result(&ticket->error, queries[1].result);
     }
-    pg_queries_clear(&query, 1);
+    pg_queries_clear(queries, 2);
     return PG_OK;
 }
 

@@ -26,6 +26,14 @@
     "set_config('synchronous_commit', CASE "                                   \
     "current_setting('synchronous_commit') WHEN 'remote_apply' THEN "          \
     "'remote_apply' ELSE 'on' END, true)"
+/* From here to the end of the transaction plans are made as handlers expect;
+ * ours are made before. */
+#define HANDLERS_PLANS                                                         \
+    "set_config('plan_cache_mode', 'auto', true), "                            \
+    "set_config('enable_seqscan', 'on', true), "                               \
+    "set_config('enable_bitmapscan', 'on', true), "                            \
+    "set_config('enable_hashjoin', 'on', true), "                              \
+    "set_config('enable_mergejoin', 'on', true)"
 #define ANSWER "state = 'DONE', lease_until = NULL, done_at = clock_timestamp()"
 
 /* Of SQL_LOOK and its twin for many: `one` is what is asked for. */
@@ -85,13 +93,9 @@ static const char *const templates[SQL_STATEMENTS] = {
                              "set_config('statement_timeout', "
                              "$1::bigint::text, true), "
                              "set_config('lock_timeout', $2::bigint::text, "
-                             "true), "
-                             "set_config('plan_cache_mode', 'auto', true), "
-                             "set_config('enable_seqscan', 'on', true), "
-                             "set_config('enable_bitmapscan', 'on', true), "
-                             "set_config('enable_hashjoin', 'on', true), "
-                             "set_config('enable_mergejoin', 'on', true)",
-    [SQL_LOOK] = "SELECT " LOOK_COLUMNS
+                             "true), " HANDLERS_PLANS,
+    [SQL_READ] = "SELECT " HANDLERS_PLANS,
+    [SQL_LOOK] = "SELECT " LOOK_COLUMNS ", " HANDLERS_PLANS
                  " FROM (SELECT $2::bytea AS tenant, $3::text AS scope, "
                  "$4::text AS key_text, $5::bigint AS ends, $6::bigint AS day) "
                  "AS one LEFT JOIN @record AS r ON r.key = $1::uuid",

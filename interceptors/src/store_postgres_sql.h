@@ -15,10 +15,12 @@ enum statement {
     SQL_WATERMARK,   /* $1 session: acked */
     SQL_ACKNOWLEDGE, /* $1 session, $2 below, $3 gone at, ms: acked, if moved */
     SQL_FORGET,      /* $1 keys, $2 how many: the records that are DONE */
+    SQL_READ,        /* a handler's reading begins */
     SQL_SHARE_BEGIN, /* $1 statement, $2 lock, ms: now in ms. From here plans
                       * are made as the handlers' statements want them */
     SQL_OPAQUE,      /* those below have a twin for opaque keys */
-    SQL_LOOK = SQL_OPAQUE, /* record.c reads it */
+    SQL_LOOK = SQL_OPAQUE, /* record.c reads it; a handler's statements may
+                            * follow */
     SQL_TAKE,              /* RELEASED or lapsed, begun as it was read, or to be
                             * probed in DOUBT: token, executions */
     SQL_HOLD,              /* a lapsed one becomes DOUBT */
