@@ -1,18 +1,12 @@
 /* protoc-gen-idem: the plugin of protoc, and with --lower the step in front of
  * protoc-c (docs/language.md). */
-#include "emit.h"
 #include "lint.h"
 #include "lower.h"
+#include "plugin.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-typedef Google__Protobuf__Compiler__CodeGeneratorRequest plugin_request;
-typedef Google__Protobuf__Compiler__CodeGeneratorResponse plugin_response;
-typedef Google__Protobuf__Compiler__CodeGeneratorResponse__File plugin_file;
-
-#define FEATURE_PROTO3_OPTIONAL 1
 
 static int
 fail(const char *what, const char *name)
@@ -48,75 +42,17 @@ write_message(struct pool *pool, FILE *to, const ProtobufCMessage *message)
     return fwrite(bytes, 1, size, to) == size && fflush(to) == 0;
 }
 
-static char *
-checked(const struct model *model, const struct file *file)
-{
-    struct complaints complaints = {.pool = model->pool};
-
-    lint_shape(&complaints, file);
-    lint_policies(&complaints, model, file);
-    lint_names(&complaints, model, file);
-    if (!complaints.count)
-        return NULL;
-    /* protoc writes "--idem_out: " in front: begin on a line of our own. */
-    return pool_printf(model->pool, "\n%s", complaints_text(&complaints));
-}
-
-static void
-add_file(plugin_response *response, struct pool *pool, const char *name,
-         const struct text *content)
-{
-    static const plugin_file empty =
-        GOOGLE__PROTOBUF__COMPILER__CODE_GENERATOR_RESPONSE__FILE__INIT;
-    plugin_file *file = pool_grow(pool, &empty, sizeof(empty), sizeof(empty));
-
-    file->name = pool_printf(pool, "%s", name);
-    file->content = content->at;
-    response->file[response->n_file++] = file;
-}
-
-static void
-generate(const struct model *model, const struct file *file,
-         plugin_response *response)
-{
-    struct text header = {.pool = model->pool}, source = {.pool = model->pool};
-    const char *name = file->proto->name;
-
-    response->error = checked(model, file);
-    if (response->error)
-        return;
-    emit_header(&header, model, file);
-    emit_source(&source, model, file);
-    add_file(response, model->pool, emit_name(model->pool, name, ".idem.h"),
-             &header);
-    add_file(response, model->pool, emit_name(model->pool, name, ".idem.c"),
-             &source);
-}
-
 static int
 plugin(struct pool *pool)
 {
-    plugin_response response =
-        GOOGLE__PROTOBUF__COMPILER__CODE_GENERATOR_RESPONSE__INIT;
     ProtobufCBinaryData bytes = read_all(pool, stdin);
-    plugin_request *request =
+    const plugin_request *request =
         google__protobuf__compiler__code_generator_request__unpack(
             &pool->allocator, bytes.len, bytes.data);
-    struct model model;
 
     if (!request)
         return fail("cannot read", "the request; I am a plugin of protoc");
-    model_init(&model, pool, request->proto_file, request->n_proto_file);
-    response.has_supported_features = 1;
-    response.supported_features = FEATURE_PROTO3_OPTIONAL;
-    response.file = pool_alloc(pool, 2 * request->n_file_to_generate *
-                                         sizeof(*response.file));
-    for (size_t i = 0; i < request->n_file_to_generate && !response.error; i++)
-        generate(&model, model_file(&model, request->file_to_generate[i]),
-                 &response);
-    if (response.error)
-        response.n_file = 0;
-    if (!write_message(pool, stdout, &response.base))
+    if (!write_message(pool, stdout, &plugin_answer(pool, request)->base))
         return fail("cannot write", "the response");
     return 0;
 }

@@ -402,14 +402,34 @@ note_address(struct listener *listener, const char *address)
         snprintf(listener->address, ADDRESS_MAX, "%s", address);
 }
 
+/* Nobody logs in by an address, and nng 1.5.2 reads past the end of "tcp://a@".
+ */
+static bool
+has_user(const char *address)
+{
+    return strncmp(address, "tcp", 3) == 0 && strchr(address, '@');
+}
+
+static enum idem_status
+refuse_user(struct idem_error *err, const char *address)
+{
+    return idem_fail(err, IDEM_INVALID_ARGUMENT,
+                     "\"%s\" is no address: it has a user before the @",
+                     address);
+}
+
 static enum idem_status
 listen_at(const struct io *io, const char *address, struct io_listener **out,
           struct idem_error *err)
 {
-    struct listener *listener = calloc(1, sizeof *listener);
-    int rv = listener ? 0 : NNG_ENOMEM;
+    struct listener *listener;
+    int rv;
 
     (void)io;
+    if (has_user(address))
+        return refuse_user(err, address);
+    listener = calloc(1, sizeof *listener);
+    rv = listener ? 0 : NNG_ENOMEM;
     if (rv == 0)
         rv = nng_stream_listener_alloc(&listener->nng, address);
     if (rv != 0) {
@@ -500,10 +520,14 @@ static enum idem_status
 dialer_of(const struct io *io, const char *address, struct io_dialer **out,
           struct idem_error *err)
 {
-    struct dialer *dialer = calloc(1, sizeof *dialer);
-    int rv = dialer ? 0 : NNG_ENOMEM;
+    struct dialer *dialer;
+    int rv;
 
     (void)io;
+    if (has_user(address))
+        return refuse_user(err, address);
+    dialer = calloc(1, sizeof *dialer);
+    rv = dialer ? 0 : NNG_ENOMEM;
     if (rv == 0)
         rv = nng_stream_dialer_alloc(&dialer->nng, address);
     if (rv != 0) {

@@ -25,8 +25,12 @@ if(IDEM_SANITIZE STREQUAL "address")
 elseif(IDEM_SANITIZE STREQUAL "thread")
   add_compile_options(-fsanitize=thread -fno-omit-frame-pointer)
   add_link_options(-fsanitize=thread)
+elseif(IDEM_SANITIZE STREQUAL "fuzzer") # clang's
+  add_compile_options(-fsanitize=fuzzer-no-link,address,undefined
+                      -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  add_link_options(-fsanitize=address,undefined)
 elseif(IDEM_SANITIZE)
-  message(FATAL_ERROR "IDEM_SANITIZE=${IDEM_SANITIZE}: address or thread")
+  message(FATAL_ERROR "IDEM_SANITIZE=${IDEM_SANITIZE}: address, thread or fuzzer")
 endif()
 
 if(IDEM_FAULTS)
