@@ -164,13 +164,13 @@ reply_to(struct idem_context *context, const effects_add_request *request,
 }
 
 static enum idem_status
-push(struct idem_context *context, const effects_add_request *request,
-     effects_add_reply *reply)
+push_as(struct idem_context *context, const char *name,
+        const effects_add_request *request, effects_add_reply *reply)
 {
     struct effects *effects = idem_context_user(context);
     char line[400];
-    int size = snprintf(line, sizeof(line), "%s %d\n",
-                        idem_context_key(context), (int)request->amount);
+    int size =
+        snprintf(line, sizeof(line), "%s %d\n", name, (int)request->amount);
     int file;
 
     begin(effects);
@@ -181,8 +181,27 @@ push(struct idem_context *context, const effects_add_request *request,
     if (file < 0 || write(file, line, (size_t)size) != size)
         return idem_context_fail(context, IDEM_INTERNAL, "the push log");
     close(file);
-    reply->number = effects_pushes(effects->push_log, NULL);
     return reply_to(context, request, reply);
+}
+
+static enum idem_status
+push(struct idem_context *context, const effects_add_request *request,
+     effects_add_reply *reply)
+{
+    const struct effects *effects = idem_context_user(context);
+    enum idem_status status =
+        push_as(context, idem_context_key(context), request, reply);
+
+    if (status == IDEM_OK)
+        reply->number = effects_pushes(effects->push_log, NULL);
+    return status;
+}
+
+static enum idem_status
+note(struct idem_context *context, const effects_add_request *request,
+     effects_add_reply *reply)
+{
+    return push_as(context, request->note, request, reply);
 }
 
 static enum idem_status
@@ -336,5 +355,6 @@ const struct effects_handlers effects_handlers = {
     .push_step = push_step,
     .push_probe = push,
     .push_probe_probe = probe_push,
+    .note = note,
     .count = count,
 };
