@@ -6,6 +6,7 @@ find_package(nng 1.5.2 REQUIRED)
 
 pkg_check_modules(cmocka REQUIRED IMPORTED_TARGET cmocka>=1.1.5)
 pkg_check_modules(protobuf-c REQUIRED IMPORTED_TARGET libprotobuf-c>=1.4.1)
+pkg_check_modules(libevent REQUIRED IMPORTED_TARGET libevent>=2.1) # examples
 pkg_check_modules(hiredis REQUIRED IMPORTED_TARGET hiredis>=0.14)
 pkg_check_modules(jansson REQUIRED IMPORTED_TARGET jansson>=2.10)
 pkg_check_modules(libpq REQUIRED IMPORTED_TARGET libpq>=14)

@@ -72,22 +72,42 @@ close_shop(void **state)
     return 0;
 }
 
-/* The client's exit code; what it printed. */
+/* The program's exit code, and what it printed. */
 static int
-buy(const struct shop *shop, const char *key, char *output)
+run(const struct shop *shop, const char *program, const char *words,
+    char *output)
 {
     char command[512];
     FILE *pipe;
     int status;
 
     snprintf(command, sizeof command, "cd %s && exec %s %s 2>&1",
-             shop->dir.path, QUICKSTART_CLIENT, key);
+             shop->dir.path, program, words);
     pipe = popen(command, "r");
     assert_non_null(pipe);
     output[fread(output, 1, OUTPUT_MAX - 1, pipe)] = '\0';
     status = pclose(pipe);
     assert_true(WIFEXITED(status));
     return WEXITSTATUS(status);
+}
+
+static int
+buy(const struct shop *shop, const char *key, char *output)
+{
+    return run(shop, QUICKSTART_CLIENT, key, output);
+}
+
+/* Loops that are not the library's (docs/placement.md). */
+static void
+a_loop_of_poll_and_one_of_libevent_run_the_callbacks(void **state)
+{
+    struct shop *shop = *state;
+    char output[OUTPUT_MAX];
+
+    assert_int_equal(run(shop, LOOP_POLL, "ipc://shop.sock 30", output), 0);
+    assert_string_equal(output, "70 left\n");
+    assert_int_equal(run(shop, LOOP_LIBEVENT, "ipc://shop.sock 30", output), 0);
+    assert_string_equal(output, "40 left\n");
 }
 
 static void
@@ -140,6 +160,9 @@ main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(
             a_repeated_purchase_is_a_replay_also_after_a_restart, open_shop,
+            close_shop),
+        cmocka_unit_test_setup_teardown(
+            a_loop_of_poll_and_one_of_libevent_run_the_callbacks, open_shop,
             close_shop),
         cmocka_unit_test(the_client_has_25_lines_and_the_server_40),
     };
