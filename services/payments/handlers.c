@@ -22,31 +22,32 @@ check_amount(struct idem_context *context, int64_t amount)
 }
 
 static enum idem_status
-open_account(struct idem_context *context,
-             const payments_open_account_request *request,
-             payments_open_account_reply *reply)
+open_account_statements(struct idem_context *context,
+                        const payments_open_account_request *request,
+                        struct idem_statements *statements)
 {
-    struct book book;
-    struct idem_rows *rows;
-    enum idem_status status;
-
     if (!request->account[0] || request->balance < 0)
         return idem_context_fail(context, IDEM_INVALID_ARGUMENT,
                                  "an account has a name and no debts");
-    if ((status = book_open(&book, context)) != IDEM_OK)
-        return status;
-    status = book_sql(
-        &book, &rows,
+    idem_statement_add(
+        statements,
         "INSERT INTO account (name, balance) VALUES ($1, $2)"
-        " ON CONFLICT (name) DO NOTHING",
+        " ON CONFLICT (name) DO NOTHING RETURNING balance",
         IDEM_VALUES(idem_text(request->account), idem_int(request->balance)));
-    if (status != IDEM_OK)
-        return status;
-    if (idem_rows_affected(rows) == 0)
+    return IDEM_OK;
+}
+
+static enum idem_status
+open_account_reply(struct idem_context *context,
+                   const payments_open_account_request *request,
+                   const struct idem_rows *const *rows,
+                   payments_open_account_reply *reply)
+{
+    if (idem_rows_count(rows[0]) == 0)
         return idem_context_fail(context, IDEM_ALREADY_EXISTS,
                                  "there is an account \"%s\"",
                                  request->account);
-    reply->balance = request->balance;
+    reply->balance = idem_rows_int(rows[0], 0, 0);
     return IDEM_OK;
 }
 
@@ -203,7 +204,8 @@ list_entries(struct idem_context *context,
 }
 
 const struct payments_handlers payments_house_handlers = {
-    .open_account = open_account,
+    .open_account_statements = open_account_statements,
+    .open_account_reply = open_account_reply,
     .charge = charge,
     .transfer = transfer,
     .payout = payout,

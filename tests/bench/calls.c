@@ -17,6 +17,9 @@ static uint8_t body[SIDE_BODY_MAX];
 static size_t body_size, reply_size;
 static uint32_t reply_asked;
 
+/* Written by calls_mix. */
+static atomic_uint old_tenths;
+
 /* Written by calls_record. */
 static char keys[KEYS][IDEM_KEY_MAX + 1];
 
@@ -133,6 +136,23 @@ call_lease_again(struct idem_channel *channel,
     const struct idem_call_options own = with_old_key(options);
 
     return call_lease(channel, &own);
+}
+
+void
+calls_mix(unsigned tenths)
+{
+    atomic_store(&old_tenths, tenths);
+}
+
+struct idem_call *
+call_lease_mixed(struct idem_channel *channel,
+                 const struct idem_call_options *options)
+{
+    static atomic_uint turn;
+
+    if (atomic_fetch_add(&turn, 1) % 10 < atomic_load(&old_tenths))
+        return call_lease_again(channel, options);
+    return call_lease(channel, options);
 }
 
 struct idem_call *

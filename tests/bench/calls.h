@@ -15,6 +15,10 @@ loop_start_fn call_echo, call_echo_inline, call_lease, call_transact,
  * by calls_record. */
 loop_start_fn call_lease_again, call_popular_again;
 
+/* Lease; so many of ten under one of those keys. */
+void calls_mix(unsigned tenths);
+loop_start_fn call_lease_mixed;
+
 /* Run Lease and Popular once under each of those keys, with what
  * calls_prepare said. */
 void calls_record(struct idem_channel *channel);

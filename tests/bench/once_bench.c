@@ -1,6 +1,7 @@
 /* What exactly once costs, against the same done by hand, in one run.
  *
- *    once_bench [--quick] [leased|statement|interactive|replay]
+ *    once_bench [--quick] [leased|statement|interactive|writes|
+ *                           duplicates|replay]
  *
  * Ours is the whole road (client, wire, server, handler, record) in this
  * process; the peer is a service's inside alone. Rounds alternate; ratios are
@@ -246,14 +247,88 @@ measure_replays(const struct plan *plan)
                 0.8);
 }
 
+/* What a shape leaves in the log: bytes, commits, fsyncs. Backends tell of
+ * their fsyncs about once a second, so that these are of a longer time. */
+struct writes {
+    int64_t bytes, commits, fsyncs, calls;
+};
+
+static struct writes
+count_writes(const struct plan *plan, const char *table)
+{
+    const struct postgres *postgres = plan->stage.postgres;
+
+    return (struct writes){
+        .bytes = postgres_sql(
+            postgres, "SELECT (pg_current_wal_insert_lsn() - '0/0')::bigint"),
+        .commits = postgres_sql(
+            postgres,
+            "SELECT pg_snapshot_xmax(pg_current_snapshot())::text::bigint"),
+        .fsyncs = postgres_sql(postgres, "SELECT wal_sync FROM pg_stat_wal"),
+        .calls = postgres_sql(postgres, "SELECT count(*) FROM %s", table),
+    };
+}
+
+static void
+report_writes(const char *prefix, const char *name, const struct writes *before,
+              const struct writes *after)
+{
+    double calls = (double)(after->calls - before->calls);
+    double wal = (double)(after->bytes - before->bytes) / calls;
+    double commits = (double)(after->commits - before->commits) / calls;
+    double fsyncs = (double)(after->fsyncs - before->fsyncs) / calls;
+
+    report_as(prefix, name, ".wal", &wal, 1, "bytes/call");
+    report_as(prefix, name, ".xids", &commits, 1, "a call");
+    report_as(prefix, name, ".fsyncs", &fsyncs, 1, "a call");
+}
+
+static void
+measure_writes(const struct plan *plan)
+{
+    struct plan longer = *plan;
+
+    longer.seconds = 4 * plan->seconds;
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
+        struct writes before = count_writes(plan, "idem_record"), after;
+
+        (void)run_ours(&longer, plan->stage.channel, shapes[i].start, 64);
+        after = count_writes(plan, "idem_record");
+        report_writes("once", shapes[i].name, &before, &after);
+        before = count_writes(plan, "byhand_call");
+        (void)run_peer(&longer, shapes[i].peer, 64);
+        after = count_writes(plan, "byhand_call");
+        report_writes("byhand", shapes[i].name, &before, &after);
+    }
+}
+
+/* So many of ten calls are of a key that has its answer. */
+static void
+measure_duplicates(const struct plan *plan)
+{
+    static const unsigned tenths[] = {0, 1, 5, 9};
+
+    calls_record(plan->stage.channel);
+    for (size_t i = 0; i < sizeof tenths / sizeof *tenths; i++) {
+        char name[32];
+        double rate;
+        struct measure seen;
+
+        calls_mix(tenths[i]);
+        seen = run_ours(plan, plan->stage.channel, call_lease_mixed, 64);
+        rate = rate_of(&seen);
+        snprintf(name, sizeof name, "duplicates.%u", tenths[i] * 10);
+        report_as("once", name, "", &rate, 1, "calls/s");
+    }
+}
+
 static const struct {
     const char *name;
     void (*measure)(const struct plan *plan);
 } parts[] = {
-    {"leased", measure_leased},
-    {"statement", measure_statement},
-    {"interactive", measure_interactive},
-    {"replay", measure_replays},
+    {"leased", measure_leased},           {"statement", measure_statement},
+    {"interactive", measure_interactive}, {"writes", measure_writes},
+    {"duplicates", measure_duplicates},   {"replay", measure_replays},
 };
 
 static void

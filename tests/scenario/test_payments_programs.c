@@ -199,10 +199,10 @@ a_payout_without_a_provider_is_unavailable(void **state)
 {
     char output[OUTPUT_MAX];
 
-    assert_int_equal(payments(*state,
-                              "payout --to bank-1 --amount 5 --timeout-ms 2000",
-                              output),
-                     IDEM_UNAVAILABLE);
+    assert_int_equal(
+        payments(*state, "payout --to bank-1 --amount 5 --timeout-ms 20000",
+                 output),
+        IDEM_UNAVAILABLE);
     says(output, "final     no\n");
 }
 

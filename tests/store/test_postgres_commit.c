@@ -3,6 +3,7 @@
 #include "tx.h"
 
 #include <libpq-fe.h>
+#include <limits.h>
 #include <stdio.h>
 
 /* The end of a transaction, when the database, the network or the handler do
@@ -346,6 +347,62 @@ tear_down(void **state)
     return 0;
 }
 
+/* Issue 3, item 6: one to begin, one a statement, one to end. The fewest of
+ * several, for connections are made and statements prepared meanwhile. */
+static void
+an_interactive_call_begins_and_ends_in_a_round_trip_each(void **state)
+{
+    struct postgres_world *world = *state;
+    unsigned fewest = UINT_MAX;
+
+    for (int i = 0; i < 20; i++) {
+        unsigned before = tcp_proxy_trips(world->proxy), trips;
+        struct suite_call call;
+
+        world_call(&call, world);
+        assert_int_equal(call_claim(&call), IDEM_VERDICT_MINE);
+        assert_int_equal(call_effect(&call, 1), IDEM_OK);
+        assert_int_equal(call_complete(&call, IDEM_OK, "paid"),
+                         IDEM_VERDICT_MINE);
+        trips = tcp_proxy_trips(world->proxy) - before;
+        if (trips < fewest)
+            fewest = trips;
+        call_close(&call);
+    }
+    assert_int_equal(fewest, 3);
+}
+
+/* A prepared statement outlives the table as it was: a conflict, and then all
+ * connections know. */
+static void
+a_table_may_be_changed_under_a_handler(void **state)
+{
+    struct postgres_world *world = *state;
+    enum idem_status status = IDEM_OK;
+
+    postgres_sql(world->postgres, "CREATE TABLE moving (a BIGINT)");
+    for (int i = 0; i < 12; i++) {
+        struct suite_call call;
+
+        if (i == 8)
+            postgres_sql(world->postgres, "ALTER TABLE moving ADD b TEXT");
+        world_call(&call, world);
+        assert_int_equal(world_claim(&call), IDEM_VERDICT_MINE);
+        status = idem_sql(call.ticket.tx, NULL, NULL, "SELECT * FROM moving",
+                          IDEM_NO_VALUES);
+        if (status == IDEM_OK) {
+            assert_int_equal(call_complete(&call, IDEM_OK, "paid"),
+                             IDEM_VERDICT_MINE);
+        } else {
+            assert_int_equal(i, 8);
+            assert_int_equal(status, IDEM_ABORTED);
+            assert_int_equal(call_complete(&call, IDEM_OK, "paid"),
+                             IDEM_VERDICT_CONFLICT);
+        }
+        call_close(&call);
+    }
+}
+
 int
 main(void)
 {
@@ -353,6 +410,9 @@ main(void)
         cmocka_unit_test(
             a_commit_that_is_cut_before_it_is_sent_is_never_told_as_done),
         cmocka_unit_test(a_raw_statement_that_failed_unheard_is_not_committed),
+        cmocka_unit_test(
+            an_interactive_call_begins_and_ends_in_a_round_trip_each),
+        cmocka_unit_test(a_table_may_be_changed_under_a_handler),
         cmocka_unit_test(a_connection_left_in_copy_is_thrown_away),
         cmocka_unit_test(a_connection_left_with_unread_results_is_thrown_away),
         cmocka_unit_test(
