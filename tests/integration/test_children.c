@@ -303,6 +303,7 @@ add_with_long_deadlines(struct relay_world *world, struct idem_context *context,
     return IDEM_OK;
 }
 
+/* rpc 79, in a handler */
 static void
 a_child_has_no_more_time_than_its_parent_unless_it_says_so(void **state)
 {

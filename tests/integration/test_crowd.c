@@ -13,6 +13,7 @@
 
 static struct crowd_seen seen;
 
+/* B044 */
 static void
 very_many_calls_in_flight_are_each_told_once(void **state)
 {

@@ -73,6 +73,7 @@ big_messages_go_both_ways_beside_small_ones(void **state)
     echo_world_close(&world);
 }
 
+/* rpc 79, 83, 86 */
 static void
 the_handler_sees_key_attempt_deadline_and_metadata(void **state)
 {
@@ -102,6 +103,7 @@ the_handler_sees_key_attempt_deadline_and_metadata(void **state)
     echo_world_close(&world);
 }
 
+/* rpc 78 */
 static void
 a_handler_that_fails_says_why(void **state)
 {

@@ -168,6 +168,7 @@ closing_wakes_a_thread_that_waits_in_a_call(void **state)
     echo_world_close(&world);
 }
 
+/* rpc 77, here by a cancel */
 static void
 cancelling_races_with_the_answer(void **state)
 {

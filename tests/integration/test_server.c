@@ -496,7 +496,8 @@ a_full_queue_refuses_before_anything_runs(void **state)
     echo_world_close(&world);
 }
 
-/* B047, fault 71: one worker, whose queue is longer than their patience. */
+/* rpc 69, B047, fault 71: one worker, whose queue is longer than their
+ * patience. */
 static void
 a_call_whose_deadline_passed_in_the_queue_is_never_started(void **state)
 {

@@ -9,7 +9,7 @@ add_passing(struct call_world *w, const char *name)
                    call_world_pass_up);
 }
 
-/* rpc case 89 */
+/* rpc 89 */
 static void
 requests_go_down_in_order_and_replies_up_in_reverse(void **state)
 {

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+/* rpc 93 */
 static void
 bands_stand_in_order_and_the_first_added_is_outermost(void **state)
 {

@@ -274,6 +274,7 @@ unknown_fields_are_skipped(void **state)
     assert_int_equal(open.method_id, 0);
 }
 
+/* rpc 81 */
 static void
 what_is_no_protobuf_is_refused(void **state)
 {

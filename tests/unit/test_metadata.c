@@ -37,7 +37,7 @@ tear_down(void **state)
     return 0;
 }
 
-/* rpc case 83 */
+/* rpc 83, 86 */
 static void
 values_of_one_name_keep_their_order(void **state)
 {
@@ -59,7 +59,7 @@ values_of_one_name_keep_their_order(void **state)
     assert_false(idem_metadata_get(&w->metadata, "K", &value));
 }
 
-/* rpc case 82 */
+/* rpc 82 */
 static void
 names_and_values_that_break_the_rules_are_internal_and_named(void **state)
 {

@@ -173,6 +173,7 @@ be_away(struct retry_call *call, unsigned n)
     (void)n;
 }
 
+/* B040 */
 static void
 a_server_that_stays_away_ends_the_call_within_its_deadline(void **state)
 {
