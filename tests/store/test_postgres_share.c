@@ -373,7 +373,12 @@ a_fault_at_any_point_leaves_one_effect(void **state)
 static int
 set_up(void **state)
 {
-    *state = world_open(false);
+    struct postgres_world *world = world_open(false);
+
+    /* who holds a lock keeps it until the test says so */
+    world->options.idle_in_transaction_ms = 600000;
+    world_reopen(world);
+    *state = world;
     return 0;
 }
 
