@@ -2,6 +2,7 @@
 
 #include "store_postgres_batch.h"
 #include "store_postgres_durable.h"
+#include "store_postgres_idle.h"
 #include "store_postgres_session.h"
 
 #include <idem/call.h>
@@ -28,29 +29,13 @@ pg_group_fini(struct pg_session *session)
 
 /* --- What waits; all under the store's lock --- */
 
-/* One that may serve; else, when none is up, one that refuses. */
-static struct pg_session *
-find_idle(struct pg_store *postgres)
-{
-    bool served = postgres->up[PG_GROUP] > 0;
-
-    for (unsigned i = 0; i < postgres->n_sessions; i++) {
-        struct pg_session *session = &postgres->sessions[i];
-
-        if (session->role == PG_GROUP && session->idle &&
-            session->counted == served)
-            return session;
-    }
-    return NULL;
-}
-
 /* One wake a batch: who is woken takes what has come until then, and wakes
  * another for what it leaves. */
 static void
 wake_one(struct pg_store *postgres)
 {
     struct pg_session *session =
-        postgres->group_waking ? NULL : find_idle(postgres);
+        postgres->group_waking ? NULL : pg_idle_find(postgres, PG_GROUP);
 
     if (!session)
         return;
@@ -73,18 +58,11 @@ pg_group_post(struct pg_store *postgres, struct idem_ticket *ticket)
     wake_one(postgres);
 }
 
-/* What waits is shared by those that are free, so that none takes all of it
- * while the others idle. */
 static unsigned
 share_of(const struct pg_store *postgres)
 {
-    unsigned free_ones = 1, share;
+    unsigned share = pg_idle_share(postgres, PG_GROUP, postgres->grouped.size);
 
-    for (unsigned i = 0; i < postgres->n_sessions; i++)
-        if (postgres->sessions[i].role == PG_GROUP &&
-            postgres->sessions[i].idle && postgres->sessions[i].counted)
-            free_ones++;
-    share = (postgres->grouped.size + free_ones - 1) / free_ones;
     return share < BATCH_LEAST ? BATCH_LEAST : share;
 }
 
@@ -128,29 +106,6 @@ pick_share(struct pg_session *session)
         wake_one(postgres);
 }
 
-/* May it take what it can serve, or refuse what nobody can? */
-static bool
-may_pick(const struct pg_session *session)
-{
-    return pg_link_is_up(&session->link) ||
-           (pg_session_must_wait(session) &&
-            session->postgres->up[PG_GROUP] == 0);
-}
-
-static void
-sleep_until_woken(struct pg_session *session)
-{
-    struct pg_store *postgres = session->postgres;
-
-    session->idle = true;
-    postgres->clock->wait_until(
-        postgres->clock, &session->wake, &postgres->lock,
-        pg_link_is_up(&session->link) ? INT64_MAX : session->retry_ns);
-    if (!session->idle)
-        postgres->group_waking = false;
-    session->idle = false;
-}
-
 /* Fill the batch up, waiting while it is empty. It stays empty when it is time
  * to connect. False: time to stop. */
 static bool
@@ -162,12 +117,13 @@ gather(struct pg_session *session)
 
     pthread_mutex_lock(&postgres->lock);
     for (;;) {
-        if (may_pick(session))
+        if (pg_idle_may_pick(session))
             pick_share(session);
         if (batch->n > 0 || postgres->stopping ||
             (!pg_link_is_up(&session->link) && !pg_session_must_wait(session)))
             break;
-        sleep_until_woken(session);
+        if (pg_idle_sleep(session))
+            postgres->group_waking = false;
     }
     go_on = batch->n > 0 || !postgres->stopping;
     pthread_mutex_unlock(&postgres->lock);

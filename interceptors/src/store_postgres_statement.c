@@ -2,6 +2,7 @@
 
 #include "fault.h"
 #include "store_postgres_durable.h"
+#include "store_postgres_idle.h"
 #include "store_postgres_keeper.h"
 #include "store_postgres_session.h"
 #include "store_postgres_share.h"
@@ -45,22 +46,6 @@ pg_statement_fini(struct pg_session *session)
 
 /* --- What waits; all under the store's lock --- */
 
-/* One that may serve; else, when none is up, one that refuses. */
-static struct pg_session *
-find_idle(struct pg_store *postgres)
-{
-    bool served = postgres->up[PG_STATEMENT] > 0;
-
-    for (unsigned i = 0; i < postgres->n_sessions; i++) {
-        struct pg_session *session = &postgres->sessions[i];
-
-        if (session->role == PG_STATEMENT && session->idle &&
-            session->counted == served)
-            return session;
-    }
-    return NULL;
-}
-
 static bool
 is_narrow(const struct pg_sharing *sharing)
 {
@@ -73,8 +58,9 @@ static void
 wake_one(struct pg_store *postgres)
 {
     struct pg_sharing *sharing = &postgres->sharing;
-    struct pg_session *session =
-        sharing->waking || is_narrow(sharing) ? NULL : find_idle(postgres);
+    struct pg_session *session = sharing->waking || is_narrow(sharing)
+                                     ? NULL
+                                     : pg_idle_find(postgres, PG_STATEMENT);
 
     if (!session)
         return;
@@ -94,20 +80,14 @@ pg_statement_post(struct pg_store *postgres, struct idem_ticket *ticket)
     pthread_mutex_unlock(&postgres->lock);
 }
 
-/* What waits is shared by those that are free, so that none takes all of it
- * while the others idle. */
 static unsigned
 share_of(const struct pg_store *postgres)
 {
-    unsigned free_ones = 1, share;
+    unsigned waiting = postgres->sharing.queue.size;
+    unsigned share = postgres->sharing.narrow > 0
+                         ? waiting
+                         : pg_idle_share(postgres, PG_STATEMENT, waiting);
 
-    for (unsigned i = 0; i < postgres->n_sessions; i++)
-        if (postgres->sessions[i].role == PG_STATEMENT &&
-            postgres->sessions[i].idle && postgres->sessions[i].counted)
-            free_ones++;
-    if (postgres->sharing.narrow > 0)
-        free_ones = 1;
-    share = (postgres->sharing.queue.size + free_ones - 1) / free_ones;
     if (share > SHARE_MAX)
         return SHARE_MAX;
     return share < SHARE_LEAST ? SHARE_LEAST : share;
@@ -151,29 +131,6 @@ pick_share(struct pg_session *session)
         wake_one(postgres);
 }
 
-/* May it take what it can serve, or refuse what nobody can? */
-static bool
-may_pick(const struct pg_session *session)
-{
-    return pg_link_is_up(&session->link) ||
-           (pg_session_must_wait(session) &&
-            session->postgres->up[PG_STATEMENT] == 0);
-}
-
-static void
-sleep_until_woken(struct pg_session *session)
-{
-    struct pg_store *postgres = session->postgres;
-
-    session->idle = true;
-    postgres->clock->wait_until(
-        postgres->clock, &session->wake, &postgres->lock,
-        pg_link_is_up(&session->link) ? INT64_MAX : session->retry_ns);
-    if (!session->idle)
-        postgres->sharing.waking = false;
-    session->idle = false;
-}
-
 /* Wait until some are picked. None: it is time to connect. False: time to stop.
  */
 static bool
@@ -186,12 +143,13 @@ gather(struct pg_session *session)
     share->n_all = 0;
     pthread_mutex_lock(&postgres->lock);
     for (;;) {
-        if (may_pick(session))
+        if (pg_idle_may_pick(session))
             pick_share(session);
         if (share->n_all > 0 || postgres->stopping ||
             (!pg_link_is_up(&session->link) && !pg_session_must_wait(session)))
             break;
-        sleep_until_woken(session);
+        if (pg_idle_sleep(session))
+            postgres->sharing.waking = false;
     }
     go_on = share->n_all > 0 || !postgres->stopping;
     pthread_mutex_unlock(&postgres->lock);
