@@ -142,7 +142,9 @@ expect(SSL *ssl, const char *host)
     if (X509_VERIFY_PARAM_set1_ip_asc(param, host) == 1)
         return true;
     ERR_clear_error();
-    return SSL_set_tlsext_host_name(ssl, host) == 1 &&
+    /* SSL_set_tlsext_host_name() without its cast of const */
+    return SSL_ctrl(ssl, SSL_CTRL_SET_TLSEXT_HOSTNAME,
+                    TLSEXT_NAMETYPE_host_name, (void *)(uintptr_t)host) == 1 &&
            X509_VERIFY_PARAM_set1_host(param, host, 0) == 1;
 }
 

@@ -270,7 +270,10 @@ crowd_run(unsigned calls)
     struct crowd_seen seen;
     pid_t server;
 
-    if (pipe(there) || pipe(back) || (server = fork()) < 0)
+    if (pipe(there) || pipe(back))
+        die("no pipe");
+    server = fork();
+    if (server < 0)
         die("no process");
     if (server == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
