@@ -242,7 +242,7 @@ static int
 say_hello_with(const struct echo_world *world, const struct tls_world *tls,
                const char *version)
 {
-    char command[512];
+    char command[1024];
 
     snprintf(command, sizeof command,
              "openssl s_client -connect %s -CAfile %s -cert %s -key %s %s "
