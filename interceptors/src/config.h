@@ -2,12 +2,15 @@
 #define CONFIG_H
 
 #include <idem/method.h>
+#include <idem/placement.h>
 
 /* A service config: gRPC's JSON (grpc/service_config/service_config.proto) with
  * what idem adds (docs/policy.md). Read as a whole or not at all. Constant once
  * read. */
 
 #define CONFIG_ATTEMPTS_MAX 5 /* more are as many (gRFC A6) */
+
+#define CONFIG_BALANCING_MAX 80
 
 /* gRPC's hedgingPolicy. No attempts: none. */
 struct hedging {
@@ -66,6 +69,9 @@ struct config {
     unsigned budget_milli; /* 0: not stated */
     unsigned budget_floor;
     int64_t budget_window_ms;
+    char balancing[CONFIG_BALANCING_MAX]; /* "": not stated; else where:
+                                           * "loadBalancingConfig[0].x" */
+    enum idem_balancer balancer;
 };
 
 /* Who is told what is wrong with it, a line each, with its path:

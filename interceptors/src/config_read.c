@@ -109,16 +109,6 @@ read_budget(struct reader *reader, const struct place *place,
     read_members(reader, place, value, members, COUNT(members), into);
 }
 
-/* gRPC knows it and idem does not. */
-static void
-read_foreign(struct reader *reader, const struct place *place,
-             const json_t *value, void *into)
-{
-    (void)value;
-    (void)into;
-    reader_note(reader, place, "is gRPC's and has no meaning here");
-}
-
 static void
 read_all(struct reader *reader, const json_t *value)
 {
@@ -126,8 +116,8 @@ read_all(struct reader *reader, const json_t *value)
         {"methodConfig", false, read_entries},
         {"retryThrottling", false, read_throttling},
         {"retryBudget", false, read_budget},
-        {"loadBalancingPolicy", false, read_foreign},
-        {"loadBalancingConfig", false, read_foreign},
+        {"loadBalancingPolicy", false, read_balancing_policy},
+        {"loadBalancingConfig", false, read_balancing},
         {"healthCheckConfig", false, read_foreign},
     };
     struct place whole = {NULL, NULL, 0};

@@ -236,3 +236,12 @@ read_codes(struct reader *reader, const struct place *place,
             *codes |= 1u << code;
     }
 }
+
+void
+read_foreign(struct reader *reader, const struct place *place,
+             const json_t *value, void *into)
+{
+    (void)value;
+    (void)into;
+    reader_note(reader, place, "is gRPC's and has no meaning here");
+}

@@ -60,6 +60,17 @@ void read_bool(struct reader *reader, const struct place *place,
 void read_codes(struct reader *reader, const struct place *place,
                 const json_t *value, uint32_t *codes);
 
+/* loadBalancingConfig, and loadBalancingPolicy, over which that goes
+ * (config_balancer.c). */
+void read_balancing(struct reader *reader, const struct place *place,
+                    const json_t *value, void *into);
+void read_balancing_policy(struct reader *reader, const struct place *place,
+                           const json_t *value, void *into);
+
+/* gRPC knows it and idem does not: a note. */
+void read_foreign(struct reader *reader, const struct place *place,
+                  const json_t *value, void *into);
+
 /* methodConfig[i] (config_entry.c). */
 void read_entry(struct reader *reader, const struct place *place,
                 const json_t *value, struct config_entry *entry);

@@ -147,6 +147,7 @@ const struct idem_interceptor_ops policies_ops = {
     .request = policies_request,
     .reply = policies_reply,
     .forget = policies_forget,
+    .join = policies_join,
     .free = policies_free,
 };
 

@@ -47,6 +47,9 @@ const struct policy *policy_book_find(struct policy_book *book,
                                       const struct idem_method *method);
 struct policy_layers policy_book_layers(const struct policy_book *book);
 
+/* Which of the configs says how calls are placed; NULL: none does. */
+const struct config *policy_book_balancing(const struct policy_book *book);
+
 struct policy_watch;
 
 struct policies {
@@ -57,9 +60,11 @@ struct policies {
     struct budget budget;
     struct policy_watch *watch; /* NULL: no file */
 
-    pthread_mutex_t loading; /* one load at a time; then lock */
-    char *environment;       /* as it was when the channel was made; or NULL */
-    char *text;              /* what the file had when it was last read */
+    pthread_mutex_t loading;      /* one load at a time; then lock */
+    struct idem_channel *channel; /* whose chain it is in; NULL: none yet */
+    enum idem_balancer own; /* the channel's, where no config says another */
+    char *environment;      /* as it was when the channel was made; or NULL */
+    char *text;             /* what the file had when it was last read */
 
     pthread_mutex_t lock; /* guards the present book */
     struct policy_book *book;
@@ -82,6 +87,9 @@ struct policy_book *policies_book(struct policies *policies);
  */
 enum idem_status policies_load(struct policies *policies, const char *json,
                                bool unchanged, struct idem_error *err);
+
+/* It is in the channel's chain now. */
+void policies_join(struct idem_interceptor *self, struct idem_channel *channel);
 void policies_report(const struct policies *policies, const char *format, ...)
     IDEM_PRINTF(2, 3);
 

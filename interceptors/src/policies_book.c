@@ -46,6 +46,14 @@ policy_book_layers(const struct policy_book *book)
     return (struct policy_layers){book->file, book->environment};
 }
 
+const struct config *
+policy_book_balancing(const struct policy_book *book)
+{
+    if (book->environment && book->environment->balancing[0])
+        return book->environment;
+    return book->file && book->file->balancing[0] ? book->file : NULL;
+}
+
 const struct policy *
 policy_book_find(struct policy_book *book, const struct idem_method *method)
 {

@@ -122,6 +122,22 @@ write_policy(const struct writer *writer)
             policy->safe ? "may be repeated" : "is never repeated");
 }
 
+static void
+write_balancer(const struct writer *writer, struct idem_channel *channel,
+               const struct policy_book *book)
+{
+    const struct config *from = policy_book_balancing(book);
+    const struct policy_origin origin = {.config = from};
+
+    fprintf(writer->out, "  %-16s %s", "balancer",
+            idem_balancer_name(idem_channel_balancer(channel)));
+    if (from)
+        fprintf(writer->out, "  (%s, %s)\n",
+                policy_layer_name(&writer->layers, &origin), from->balancing);
+    else
+        fprintf(writer->out, "  (the channel's option)\n");
+}
+
 void
 idem_channel_explain(struct idem_channel *channel,
                      const struct idem_method *method, FILE *out)
@@ -139,6 +155,7 @@ idem_channel_explain(struct idem_channel *channel,
                             policy_book_layers(book)};
 
     write_policy(&writer);
+    write_balancer(&writer, channel, book);
     if (writer.policy->refused[0])
         fprintf(out, "  REFUSED: %s\n", writer.policy->refused);
     fputs(writer.policy->notes, out);

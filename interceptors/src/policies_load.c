@@ -174,6 +174,32 @@ check_called(struct policies *policies, struct policy_book *book,
     return status;
 }
 
+/* With loading held. */
+static void
+place_calls(struct policies *policies, const struct policy_book *book)
+{
+    const struct config *config = policy_book_balancing(book);
+    enum idem_status status;
+
+    if (!policies->channel)
+        return;
+    status = idem_channel_set_balancer(
+        policies->channel, config ? config->balancer : policies->own, NULL);
+    IDEM_ASSERT(status == IDEM_OK);
+}
+
+void
+policies_join(struct idem_interceptor *self, struct idem_channel *channel)
+{
+    struct policies *policies = (struct policies *)self;
+
+    pthread_mutex_lock(&policies->loading);
+    policies->channel = channel;
+    policies->own = idem_channel_balancer(channel);
+    place_calls(policies, policies->book);
+    pthread_mutex_unlock(&policies->loading);
+}
+
 static void
 turn_to(struct policies *policies, struct policy_book *book)
 {
@@ -190,6 +216,7 @@ turn_to(struct policies *policies, struct policy_book *book)
                    budget->budget_floor, budget->budget_window_ms);
     else
         budget_open(&policies->budget);
+    place_calls(policies, book);
     pthread_mutex_lock(&policies->lock);
     before = policies->book;
     policies->book = book;

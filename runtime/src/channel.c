@@ -31,9 +31,9 @@ check_options(const struct idem_channel_options *options,
     if (options->connect_backoff_ms > options->connect_backoff_max_ms)
         return idem_fail(err, IDEM_INVALID_ARGUMENT,
                          "connect_backoff_ms is over connect_backoff_max_ms");
-    if ((size_t)options->balancer > IDEM_BALANCER_KEY_HASH)
-        return idem_fail(err, IDEM_INVALID_ARGUMENT, "there is no balancer %d",
-                         (int)options->balancer);
+    status = balancer_check(options->balancer, err);
+    if (status != IDEM_OK)
+        return status;
     status = outlier_check(&options->outlier, err);
     if (status != IDEM_OK)
         return status;
@@ -174,6 +174,7 @@ init_channel(struct idem_channel *channel, const struct io *io,
     pthread_cond_init(&channel->restated, NULL);
     channel->board.fire = wait_fire_board;
     outlier_init(channel);
+    rebalance_init(channel);
 }
 
 static enum idem_status
@@ -274,6 +275,8 @@ idem_channel_add(struct idem_channel *channel,
     pthread_mutex_lock(&channel->lock);
     status = chain_add(&channel->chain, interceptor, err);
     pthread_mutex_unlock(&channel->lock);
+    if (status == IDEM_OK && interceptor->ops->join)
+        interceptor->ops->join(interceptor, channel);
     return status;
 }
 

@@ -99,6 +99,15 @@ static pick_fn *const picks[] = {
     [IDEM_BALANCER_KEY_HASH] = pick_by_key,
 };
 
+enum idem_status
+balancer_check(enum idem_balancer balancer, struct idem_error *err)
+{
+    if ((size_t)balancer >= sizeof picks / sizeof *picks)
+        return idem_fail(err, IDEM_INVALID_ARGUMENT, "there is no balancer %d",
+                         (int)balancer);
+    return IDEM_OK;
+}
+
 bool
 is_full(const struct idem_channel *channel)
 {

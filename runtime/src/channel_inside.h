@@ -93,7 +93,8 @@ struct idem_channel {
     struct tls *tls;     /* whose it is then; NULL: no TLS */
     char *name;          /* of the target */
     struct target *target;
-    struct idem_channel_options options; /* no zeroes left */
+    struct idem_channel_options options; /* no zeroes left; the balancer
+                                          * changes, with the lock */
     struct chain chain;
     atomic_uint refs; /* the owner's and one for each call's memory */
 
@@ -112,17 +113,18 @@ struct idem_channel {
     unsigned n_calls;
     struct client_call *waiting, **last_waiting;
 
-    struct address *addresses; /* in the target's order, then the dropped */
-    unsigned n_made;           /* addresses, ever */
-    struct address **ready;    /* those that take calls, in order; room for */
-    unsigned n_ready;          /* … all that the target names */
-    unsigned next;             /* whose turn it is */
-    struct link *links;        /* all that are not gone */
-    unsigned n_flying;         /* on all links */
-    struct idem_timer board;   /* a stream or a place was given back */
-    struct idem_timer sweep;   /* of outliers … */
-    bool sweeping;             /* … which runs */
-    bool judging;              /* there are several addresses */
+    struct address *addresses;   /* in the target's order, then the dropped */
+    unsigned n_made;             /* addresses, ever */
+    struct address **ready;      /* those that take calls, in order; room for */
+    unsigned n_ready;            /* … all that the target names */
+    unsigned next;               /* whose turn it is */
+    struct link *links;          /* all that are not gone */
+    unsigned n_flying;           /* on all links */
+    struct idem_timer board;     /* a stream or a place was given back */
+    struct idem_timer sweep;     /* of outliers … */
+    bool sweeping;               /* … which runs */
+    bool judging;                /* there are several addresses */
+    struct idem_timer rebalance; /* the balancer is another one */
     enum idem_channel_state state;
     bool unfound;                   /* the target has no addresses yet */
     bool away;                      /* in TRANSIENT_FAILURE */
@@ -178,9 +180,15 @@ void outlier_note(struct address *address, const struct idem_outcome *outcome);
 /* As many calls fly as the channel's option allows. */
 bool is_full(const struct idem_channel *channel);
 
+enum idem_status balancer_check(enum idem_balancer balancer,
+                                struct idem_error *err) IDEM_MUST_CHECK;
+
 /* A link with room for the call; NULL: there is none now. */
 struct link *balance(struct idem_channel *channel,
                      const struct client_call *call);
+
+/* --- channel_rebalance.c --- */
+void rebalance_init(struct idem_channel *channel);
 
 /* --- channel_link_life.c --- */
 

@@ -179,6 +179,64 @@ what_all_turn_away_is_refused(void **state)
 }
 
 static void
+turn_to(struct places_world *world, enum idem_balancer balancer, unsigned ready)
+{
+    struct idem_error err;
+
+    if (idem_channel_set_balancer(world->channel, balancer, &err) != IDEM_OK)
+        fail_msg("%s", err.message);
+    places_await_ready(world, ready);
+}
+
+/* A call that flies stays where it is, also when its connection is one too many
+ * from now on. */
+static void
+a_channel_is_turned_to_another_balancer_while_calls_fly(void **state)
+{
+    const struct idem_channel_options options = with(IDEM_BALANCER_PICK_FIRST);
+    struct idem_outcome outcomes[3];
+    struct places_world world;
+
+    (void)state;
+    places_world_open(&world, 3, &options);
+    echo_times(&world, 3);
+    assert_string_equal(places_ran(&world), "3 0 0");
+    turn_to(&world, IDEM_BALANCER_ROUND_ROBIN, 3);
+    for (unsigned i = 0; i < 3; i++)
+        idem_call_release(places_block(&world, &outcomes[i], NULL));
+    for (unsigned i = 0; i < 3; i++)
+        places_await_inside(&world, i, 1);
+    turn_to(&world, IDEM_BALANCER_PICK_FIRST, 1);
+    echo_times(&world, 3);
+    assert_string_equal(places_ran(&world), "6 0 0");
+    turn_to(&world, IDEM_BALANCER_LEAST_IN_FLIGHT, 3);
+    places_open_gate(&world);
+    while (places_flying(&world) > 0)
+        echo_times(&world, 1);
+    places_world_close(&world);
+    for (unsigned i = 0; i < 3; i++)
+        assert_int_equal(outcomes[i].status, IDEM_OK);
+}
+
+static void
+a_balancer_that_is_none_is_refused(void **state)
+{
+    const struct idem_channel_options options = with(IDEM_BALANCER_PICK_FIRST);
+    struct places_world world;
+    struct idem_error err;
+
+    (void)state;
+    places_world_open(&world, 1, &options);
+    assert_int_equal(
+        idem_channel_set_balancer(world.channel, (enum idem_balancer)9, &err),
+        IDEM_INVALID_ARGUMENT);
+    assert_string_equal(err.message, "there is no balancer 9");
+    assert_int_equal(idem_channel_balancer(world.channel),
+                     IDEM_BALANCER_PICK_FIRST);
+    places_world_close(&world);
+}
+
+static void
 balancers_have_names(void **state)
 {
     enum idem_balancer balancer;
@@ -204,6 +262,9 @@ main(void)
         cmocka_unit_test(
             a_call_that_is_turned_away_goes_to_another_server_first),
         cmocka_unit_test(what_all_turn_away_is_refused),
+        cmocka_unit_test(
+            a_channel_is_turned_to_another_balancer_while_calls_fly),
+        cmocka_unit_test(a_balancer_that_is_none_is_refused),
         cmocka_unit_test(balancers_have_names),
     };
 

@@ -75,7 +75,7 @@ grpcs_own_file_is_read_unchanged(void **state)
 
     (void)state;
     assert_non_null(config);
-    assert_says("note: loadBalancingConfig: is gRPC's and has no meaning here");
+    assert_int_equal(config->balancer, IDEM_BALANCER_ROUND_ROBIN);
     entry = config_find(config, "pay.Pay/Charge", NULL);
     assert_non_null(entry);
     assert_int_equal(entry->timeout_ms, 1500);
@@ -288,6 +288,99 @@ the_programs_own_limit_lowers_the_attempts(void **state)
     }
 }
 
+/* gRFC A24: the first that is known, whatever comes after it. */
+static void
+the_first_balancer_that_is_known_is_taken(void **state)
+{
+    static const struct {
+        const char *json;
+        enum idem_balancer balancer;
+        const char *where;
+    } table[] = {
+        {"{\"loadBalancingConfig\": [{\"grpclb\": {\"x\": 1}},"
+         " {\"round_robin\": {}}, {\"pick_first\": 7}]}",
+         IDEM_BALANCER_ROUND_ROBIN, "loadBalancingConfig[1].round_robin"},
+        {"{\"loadBalancingConfig\": [{\"least_request_experimental\":"
+         " {\"choiceCount\": 2}}]}",
+         IDEM_BALANCER_LEAST_IN_FLIGHT,
+         "loadBalancingConfig[0].least_request_experimental"},
+        {"{\"loadBalancingConfig\": [{\"ring_hash_experimental\":"
+         " {\"minRingSize\": 8}}]}",
+         IDEM_BALANCER_KEY_HASH,
+         "loadBalancingConfig[0].ring_hash_experimental"},
+        {"{\"loadBalancingConfig\": [{\"pick_first\": {}}]}",
+         IDEM_BALANCER_PICK_FIRST, "loadBalancingConfig[0].pick_first"},
+        {"{\"loadBalancingConfig\": [{\"key_hash\": {}}],"
+         " \"loadBalancingPolicy\": \"ROUND_ROBIN\"}",
+         IDEM_BALANCER_KEY_HASH, "loadBalancingConfig[0].key_hash"},
+        {"{\"loadBalancingPolicy\": \"ROUND_ROBIN\","
+         " \"loadBalancingConfig\": [{\"least_in_flight\": {}}]}",
+         IDEM_BALANCER_LEAST_IN_FLIGHT,
+         "loadBalancingConfig[0].least_in_flight"},
+        {"{\"loadBalancingPolicy\": \"ROUND_ROBIN\"}",
+         IDEM_BALANCER_ROUND_ROBIN, "loadBalancingPolicy"},
+        {"{\"loadBalancingPolicy\": \"UNSPECIFIED\"}", IDEM_BALANCER_PICK_FIRST,
+         ""},
+        {"{\"loadBalancingConfig\": []}", IDEM_BALANCER_PICK_FIRST, ""},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
+        struct config *config = read_json(table[i].json);
+
+        if (!config)
+            fail_msg("%s: %s", table[i].json, said);
+        assert_int_equal(config->balancer, table[i].balancer);
+        assert_string_equal(config->balancing, table[i].where);
+        config_free(config);
+    }
+}
+
+static void
+what_is_skipped_among_balancers_is_noted(void **state)
+{
+    (void)state;
+    config_free(read_json("{\"loadBalancingConfig\": [{\"xds\": {}},"
+                          " {\"pick_first\":"
+                          " {\"shuffleAddressList\": true}}]}"));
+    assert_says("note: loadBalancingConfig[0].xds: is not known here; the next "
+                "one counts");
+    assert_says("note: loadBalancingConfig[1].pick_first.shuffleAddressList: "
+                "is gRPC's and has no meaning here");
+}
+
+static void
+a_list_without_a_known_balancer_is_refused(void **state)
+{
+    static const struct {
+        const char *json, *line;
+    } table[] = {
+        {"{\"loadBalancingConfig\": [{\"grpclb\": {}}, {\"xds\": {}}]}",
+         "loadBalancingConfig: has no balancer that is known here"},
+        {"{\"loadBalancingConfig\": {\"round_robin\": {}}}",
+         "loadBalancingConfig: is not an array"},
+        {"{\"loadBalancingConfig\": [\"round_robin\"]}",
+         "loadBalancingConfig[0]: is not an object with one balancer"},
+        {"{\"loadBalancingConfig\": [{\"pick_first\": {},"
+         " \"round_robin\": {}}]}",
+         "loadBalancingConfig[0]: is not an object with one balancer"},
+        {"{\"loadBalancingConfig\": [{\"round_robin\": 1}]}",
+         "loadBalancingConfig[0].round_robin: is not an object"},
+        {"{\"loadBalancingConfig\": [{\"round_robin\": {\"rounds\": 1}}]}",
+         "loadBalancingConfig[0].round_robin.rounds: there is no such setting"},
+        {"{\"loadBalancingPolicy\": \"grpclb\"}",
+         "loadBalancingPolicy: is no balancer that is known here"},
+        {"{\"loadBalancingPolicy\": 1}",
+         "loadBalancingPolicy: is no balancer that is known here"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
+        assert_null(read_json(table[i].json));
+        assert_says(table[i].line);
+    }
+}
+
 static void
 what_is_no_json_is_refused_with_its_line(void **state)
 {
@@ -315,6 +408,9 @@ main(void)
         cmocka_unit_test(either_retries_or_hedges),
         cmocka_unit_test(what_is_taken_otherwise_is_noted),
         cmocka_unit_test(the_programs_own_limit_lowers_the_attempts),
+        cmocka_unit_test(the_first_balancer_that_is_known_is_taken),
+        cmocka_unit_test(what_is_skipped_among_balancers_is_noted),
+        cmocka_unit_test(a_list_without_a_known_balancer_is_refused),
         cmocka_unit_test(what_is_no_json_is_refused_with_its_line),
     };
 

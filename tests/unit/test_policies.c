@@ -251,6 +251,90 @@ a_file_that_changes_is_read_again(void **state)
     tempdir_close(&folder);
 }
 
+#define BALANCER(name) "{\"loadBalancingConfig\": [{\"" name "\": {}}]}"
+
+static struct idem_channel *
+open_round_robin(struct idem_policy_options policy)
+{
+    const struct idem_channel_options options = {
+        .balancer = IDEM_BALANCER_ROUND_ROBIN, .policy = &policy};
+    struct idem_channel *channel;
+    struct idem_error err;
+
+    ear.lines[0] = 0;
+    policy.report = hear;
+    policy.with = &ear;
+    if (idem_client_open(&channel, "list://inproc://nobody,inproc://no",
+                         &options, &err) != IDEM_OK)
+        fail_msg("%s", err.message);
+    return channel;
+}
+
+/* The program's own choice < file < environment. */
+static void
+the_highest_layer_that_names_a_balancer_has_it(void **state)
+{
+    struct idem_channel *channel;
+
+    (void)state;
+    channel = open_round_robin(
+        (struct idem_policy_options){.ignore_environment = true});
+    assert_int_equal(idem_channel_balancer(channel), IDEM_BALANCER_ROUND_ROBIN);
+    assert_explains(channel, &charge,
+                    "balancer         round_robin  (the channel's option)");
+    idem_channel_close(channel);
+
+    channel = open_round_robin((struct idem_policy_options){
+        .config_json = BALANCER("least_request"), .ignore_environment = true});
+    assert_int_equal(idem_channel_balancer(channel),
+                     IDEM_BALANCER_LEAST_IN_FLIGHT);
+    assert_explains(channel, &charge,
+                    "balancer         least_in_flight  (file, "
+                    "loadBalancingConfig[0].least_request)");
+    idem_channel_close(channel);
+
+    setenv("IDEM_SERVICE_CONFIG", BALANCER("ring_hash"), 1);
+    channel = open_round_robin(
+        (struct idem_policy_options){.config_json = BALANCER("least_request")});
+    unsetenv("IDEM_SERVICE_CONFIG");
+    assert_int_equal(idem_channel_balancer(channel), IDEM_BALANCER_KEY_HASH);
+    assert_explains(channel, &charge,
+                    "balancer         key_hash  (environment, "
+                    "loadBalancingConfig[0].ring_hash)");
+    idem_channel_close(channel);
+}
+
+static void
+a_file_that_changes_turns_the_channel_to_its_balancer(void **state)
+{
+    struct tempdir folder;
+    char path[TEMPDIR_MAX + 16];
+    struct idem_channel *channel;
+
+    (void)state;
+    tempdir_open(&folder);
+    tempdir_file(&folder, "pay.json", path, sizeof path);
+    write_config(&folder, path, "{}");
+    channel = open_round_robin((struct idem_policy_options){
+        .config_file = path, .ignore_environment = true});
+    await_line(&ear, "pay.json: is taken");
+    assert_int_equal(idem_channel_balancer(channel), IDEM_BALANCER_ROUND_ROBIN);
+
+    write_config(&folder, path, BALANCER("pick_first"));
+    await_line(&ear, "pay.json: is taken");
+    assert_int_equal(idem_channel_balancer(channel), IDEM_BALANCER_PICK_FIRST);
+
+    write_config(&folder, path, BALANCER("grpclb"));
+    await_line(&ear, "is not taken; what was before holds");
+    assert_int_equal(idem_channel_balancer(channel), IDEM_BALANCER_PICK_FIRST);
+
+    write_config(&folder, path, "{}");
+    await_line(&ear, "pay.json: is taken");
+    assert_int_equal(idem_channel_balancer(channel), IDEM_BALANCER_ROUND_ROBIN);
+    idem_channel_close(channel);
+    tempdir_close(&folder);
+}
+
 int
 main(void)
 {
@@ -260,6 +344,8 @@ main(void)
         cmocka_unit_test(a_config_that_might_do_it_twice_is_refused),
         cmocka_unit_test(a_reload_takes_all_or_nothing),
         cmocka_unit_test(a_file_that_changes_is_read_again),
+        cmocka_unit_test(the_highest_layer_that_names_a_balancer_has_it),
+        cmocka_unit_test(a_file_that_changes_turns_the_channel_to_its_balancer),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,6 +4,7 @@
 #include <idem/status.h>
 
 struct idem_call;
+struct idem_channel;
 struct idem_interceptor;
 
 /* What a hook answers: where the call goes next. */
@@ -53,6 +54,9 @@ struct idem_interceptor_ops {
     /* Optional. Once per call in which request or reply ran, when the call is
      * over and about to be freed: drop what is kept in the call's state. */
     void (*forget)(struct idem_interceptor *self, struct idem_call *call);
+
+    /* Optional. It is in this channel's chain, and no call was made yet. */
+    void (*join)(struct idem_interceptor *self, struct idem_channel *channel);
 
     /* Optional. The channel or server begins to stop: calls that wait in this
      * interceptor are let go on with UNAVAILABLE. May run on any thread. */

@@ -72,6 +72,24 @@ IDEM_API const char *idem_balancer_name(enum idem_balancer balancer);
 IDEM_API bool idem_balancer_parse(const char *name,
                                   enum idem_balancer *balancer);
 
+/* Which one the channel has. */
+IDEM_API enum idem_balancer idem_channel_balancer(struct idem_channel *channel);
+
+/**
+ * Turn to another one: from now on each attempt is placed by it, those that fly
+ * stay where they are. The other addresses are dialled when pick_first is left;
+ * all connections but the first end with their last call when it is taken. Any
+ * thread. A service config that names a balancer (policy.h) turns the channel
+ * to that, when it is read.
+ *
+ * @retval IDEM_OK
+ * @retval IDEM_INVALID_ARGUMENT  there is no such balancer
+ */
+IDEM_API enum idem_status
+idem_channel_set_balancer(struct idem_channel *channel,
+                          enum idem_balancer balancer, struct idem_error *err)
+    IDEM_MUST_CHECK;
+
 /* How the channel stands at this moment. */
 IDEM_API enum idem_channel_state
 idem_channel_state(struct idem_channel *channel);
