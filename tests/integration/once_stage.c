@@ -108,12 +108,14 @@ address_of(const struct stage *stage)
 static void
 open_server(struct stage *stage, unsigned i, struct idem_interceptor *extra)
 {
+    const struct idem_server_options server_options = {.drain_ms =
+                                                           stage->drain_ms};
     struct idem_once_options options = {.shield = open_shield(stage)};
     struct idem_store *store = open_store(stage);
     struct idem_server *server;
     struct idem_error err;
 
-    must(idem_server_new(&server, NULL, &err), &err);
+    must(idem_server_new(&server, &server_options, &err), &err);
     must(idem_once_new(&stage->once[i], store, &options, &err), &err);
     must(idem_server_add(server, stage->once[i], &err), &err);
     must(idem_ledger_add(server, store, &err), &err);

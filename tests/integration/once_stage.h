@@ -21,6 +21,7 @@ enum stage_kind {
 
 struct stage {
     enum stage_kind kind;
+    int64_t drain_ms; /* of the servers of the next stage_rebuild; 0: theirs */
     struct tempdir dir;
     char books[128], push_log[128];
     struct effects effects; /* of all servers */

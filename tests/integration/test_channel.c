@@ -13,127 +13,6 @@
 static const struct idem_call_options patient = {.wait_for_ready = true,
                                                  .timeout_ms = 15000};
 
-/* --- Size limits --- */
-
-/* B035, B100: told at once, with both sizes; the next call works. */
-static void
-a_request_over_the_channels_limit_fails_at_once(void **state)
-{
-    struct echo_options options = {.channel = {.max_message = 1000}};
-    struct echo_world world;
-    struct echo_result result;
-
-    (void)state;
-    echo_world_open(&world, &options);
-    result = echo_world_call(&world, 1, 2000, NULL);
-    assert_ended(&result, IDEM_RESOURCE_EXHAUSTED, IDEM_EFFECT_NOT_SENT);
-    assert_string_equal(result.outcome.reason, IDEM_REQUEST_TOO_LARGE);
-    assert_non_null(strstr(result.outcome.message, "2005 bytes"));
-    assert_non_null(strstr(result.outcome.message, "1000"));
-    assert_int_equal(result.outcome.attempts, 0);
-    assert_int_equal(atomic_load(&world.ran), 0);
-    result = echo_world_call(&world, 1, 10, NULL);
-    assert_echoed(&result, 1, 10);
-    echo_world_close(&world);
-}
-
-/* A request of that much, with a reply of a few bytes. */
-static struct echo_result
-world_block(struct echo_world *world, size_t size)
-{
-    struct echo_result result;
-
-    echo_world_start(world, world->channel, echo_block_async, 1, size, NULL,
-                     &result);
-    echo_world_await(world);
-    echo_result_fini(&result);
-    return result;
-}
-
-static void
-a_request_over_the_servers_limit_never_leaves(void **state)
-{
-    struct echo_options options = {.server = {.max_message = 65536}};
-    struct echo_world world;
-    struct echo_result result;
-
-    (void)state;
-    echo_world_open(&world, &options);
-    echo_world_open_gate(&world);
-    result = world_block(&world, 65536 - 6); /* rpc 87 */
-    assert_ended(&result, IDEM_OK, IDEM_EFFECT_COMMITTED);
-    result = world_block(&world, 65537 - 6);
-    assert_ended(&result, IDEM_RESOURCE_EXHAUSTED, IDEM_EFFECT_NOT_SENT);
-    assert_non_null(strstr(result.outcome.message, "65537 bytes"));
-    assert_non_null(strstr(result.outcome.message, "65536"));
-    result = echo_world_call(&world, 1, 10, NULL);
-    assert_echoed(&result, 1, 10);
-    echo_world_close(&world);
-}
-
-/* B099, B102: one execution, a size error and no time-out. */
-static void
-a_reply_over_the_channels_limit_is_an_error_about_a_done_effect(void **state)
-{
-    struct echo_options options = {.channel = {.max_message = 1024}};
-    echo_grow_request request = ECHO_GROW_REQUEST_INIT;
-    struct echo_world world;
-    struct echo_result result;
-
-    (void)state;
-    echo_world_open(&world, &options);
-    request.size = 10240;
-    result.status =
-        echo_grow(world.channel, &request, NULL, NULL, &result.outcome);
-    assert_ended(&result, IDEM_RESOURCE_EXHAUSTED, IDEM_EFFECT_COMMITTED);
-    assert_string_equal(result.outcome.reason, IDEM_REPLY_TOO_LARGE);
-    assert_int_equal(atomic_load(&world.ran), 1);
-    result = echo_world_call(&world, 1, 10, NULL);
-    assert_echoed(&result, 1, 10);
-    echo_world_close(&world);
-}
-
-static void
-a_reply_over_the_servers_limit_is_the_handlers_failure(void **state)
-{
-    struct echo_options options = {.server = {.max_message = 1024},
-                                   .channel = {.max_message = 100000}};
-    echo_grow_request request = ECHO_GROW_REQUEST_INIT;
-    struct echo_world world;
-    struct echo_result result;
-
-    (void)state;
-    echo_world_open(&world, &options);
-    request.size = 2000;
-    result.status =
-        echo_grow(world.channel, &request, NULL, NULL, &result.outcome);
-    assert_ended(&result, IDEM_RESOURCE_EXHAUSTED, IDEM_EFFECT_ROLLED_BACK);
-    echo_world_close(&world);
-}
-
-static void
-requests_that_wait_are_bounded(void **state)
-{
-    struct echo_options options = {.channel = {.max_buffered = 10000}};
-    struct echo_world world;
-    struct echo_result first, second;
-
-    (void)state;
-    echo_world_open(&world, &options);
-    echo_world_start(&world, world.channel, echo_block_async, 1, 6000, NULL,
-                     &first);
-    echo_world_await_inside(&world, 1);
-    second = echo_world_call(&world, 2, 6000, NULL);
-    assert_ended(&second, IDEM_RESOURCE_EXHAUSTED, IDEM_EFFECT_NOT_SENT);
-    echo_world_open_gate(&world);
-    echo_world_await(&world);
-    assert_ended(&first, IDEM_OK, IDEM_EFFECT_COMMITTED);
-    echo_result_fini(&first);
-    second = echo_world_call(&world, 2, 6000, NULL);
-    assert_echoed(&second, 2, 6000);
-    echo_world_close(&world);
-}
-
 /* --- What a caller may give --- */
 
 static void
@@ -205,6 +84,7 @@ a_deadline_ends_a_call_that_may_have_taken_effect(void **state)
     echo_world_close(&world);
 }
 
+/* rpc 63. */
 static void
 a_deadline_that_is_over_sends_nothing(void **state)
 {
@@ -405,13 +285,6 @@ int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_request_over_the_channels_limit_fails_at_once),
-        cmocka_unit_test(a_request_over_the_servers_limit_never_leaves),
-        cmocka_unit_test(
-            a_reply_over_the_channels_limit_is_an_error_about_a_done_effect),
-        cmocka_unit_test(
-            a_reply_over_the_servers_limit_is_the_handlers_failure),
-        cmocka_unit_test(requests_that_wait_are_bounded),
         cmocka_unit_test(a_key_or_metadata_that_breaks_the_rules_never_leaves),
         cmocka_unit_test(a_wrong_target_or_option_is_named),
         cmocka_unit_test(a_deadline_ends_a_call_that_may_have_taken_effect),

@@ -243,6 +243,7 @@ the_same_key_on_another_method_is_another_call(void **state)
     called_free(&other);
 }
 
+/* B119: whatever else is in the event. */
 static void
 a_key_of_fields_is_the_same_for_the_same_fields(void **state)
 {

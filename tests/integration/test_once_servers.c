@@ -215,7 +215,7 @@ call_twice_and_compare(struct stage *stage, const char *key)
     called_free(&again);
 }
 
-/* Fault 34. */
+/* Fault 34, B059. */
 static void
 a_redis_that_is_gone_changes_nothing(void **state)
 {

@@ -156,6 +156,10 @@ reply_to(struct idem_context *context, const effects_add_request *request,
         return idem_context_fail(context, status, "told to fail, amount %d",
                                  (int)request->amount);
     reply->amount = request->amount;
+    if (request->reply_bytes == UINT32_MAX) {
+        reply->body.len = 1;
+        return IDEM_OK;
+    }
     reply->body.len = request->reply_bytes;
     reply->body.data = idem_context_alloc(context, request->reply_bytes + 1);
     for (size_t i = 0; i < reply->body.len; i++)

@@ -202,7 +202,7 @@ await(struct attempts_world *w, const unsigned *value, unsigned count)
     while (result == 0 && *value < count)
         result = pthread_cond_clockwait(&w->changed, &w->lock, CLOCK_MONOTONIC,
                                         &until);
-    assert_int_equal(*value, count);
+    assert_true(*value >= count);
     pthread_mutex_unlock(&w->lock);
 }
 

@@ -44,7 +44,7 @@ struct call *attempts_world_call(struct attempts_world *w, int64_t timeout_ms);
 /* One that is begun. */
 struct call *attempts_world_begin(struct attempts_world *w, int64_t timeout_ms);
 
-/* Until so many have come to the endpoint. */
+/* Until so many have come to the endpoint, or more. */
 void attempts_world_await_sends(struct attempts_world *w, unsigned sends);
 void attempts_world_await_finish(struct attempts_world *w);
 void attempts_world_await_freed(struct attempts_world *w, unsigned freed);

@@ -100,6 +100,7 @@ what_once_sets_is_what_the_handler_reads(void **state)
     end(&h);
 }
 
+/* rpc 85: a message that is no UTF-8 loses its bad bytes, not its status. */
 static void
 what_a_handler_says_is_the_outcome(void **state)
 {

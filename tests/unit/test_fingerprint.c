@@ -78,6 +78,7 @@ the_order_of_fields_does_not_count(void **state)
     assert_equal_as(&plain, &a, &b);
 }
 
+/* Fault 47: a new field that an upgrade filled with its default. */
 static void
 an_explicit_default_of_proto3_does_not_count(void **state)
 {

@@ -184,8 +184,7 @@ the_last_that_fails_is_the_answer(void **state)
     assert_over(IDEM_STOP_ATTEMPTS, IDEM_EFFECT_ROLLED_BACK);
 }
 
-/* rpc 62: closed already, the first goes all the same; closed meanwhile, the
- * first one's answer is the call's. */
+/* rpc 62: closed already, the first goes all the same. */
 static void
 a_closed_throttle_lets_the_first_go_alone(void **state)
 {
@@ -197,6 +196,24 @@ a_closed_throttle_lets_the_first_go_alone(void **state)
     assert_false(come_due().start);
     assert_false(plan.over);
     ends(IDEM_OK, IDEM_EFFECT_COMMITTED);
+    assert_over(IDEM_STOP_OK, IDEM_EFFECT_COMMITTED);
+}
+
+/* rpc 62: closed meanwhile by others, no further hedge begins, and the answer
+ * of those that fly is the call's. */
+static void
+a_throttle_that_closes_stops_new_hedges(void **state)
+{
+    (void)state;
+    throttle_set(&throttle, 2000, 1000);
+    plan_begin(&plan, &rules, now_ns);
+    assert_true(come_due().start);
+    assert_false(throttle_failure(&throttle));
+    assert_false(come_due().start);
+    assert_int_equal(plan.due_ns, INT64_MAX);
+    assert_int_equal(plan.flying, 2);
+    assert_true(ends(IDEM_OK, IDEM_EFFECT_COMMITTED).choose);
+    assert_false(ends(IDEM_ABORTED, IDEM_EFFECT_IN_DOUBT).choose);
     assert_over(IDEM_STOP_OK, IDEM_EFFECT_COMMITTED);
 }
 
@@ -351,6 +368,7 @@ main(void)
         TEST(a_server_that_says_never_stops_new_hedges_only),
         TEST(the_last_that_fails_is_the_answer),
         TEST(a_closed_throttle_lets_the_first_go_alone),
+        TEST(a_throttle_that_closes_stops_new_hedges),
         TEST(without_a_delay_all_begin_at_once),
         TEST(a_lost_connection_is_not_fatal_in_whatever_list),
         TEST(what_costs_nothing_is_sent_again),

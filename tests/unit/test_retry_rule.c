@@ -138,7 +138,7 @@ no_connection_is_an_attempt_like_any_other(void **state)
                 IDEM_STOP_NO_POLICY);
 }
 
-/* rpc 3. */
+/* rpc 3, 45. */
 static void
 without_a_policy_an_answer_is_not_repeated(void **state)
 {
