@@ -55,8 +55,8 @@ add(struct idem_channel *channel, const char *key, int64_t amount,
     return effects_add(channel, &request, NULL, &options, outcome);
 }
 
-/* Fault 88: one of two addresses answers nothing any more: each call is answered by the
- * other, and takes effect once. */
+/* Fault 88: one of two addresses answers nothing any more: each call is
+ * answered by the other, and takes effect once. */
 static void
 a_stalled_address_costs_a_delay_and_no_second_effect(void **state)
 {
