@@ -88,7 +88,7 @@ answer_call(struct attempts *self)
         say_given_up(call);
     call->outcome.effect = self->plan.progress.worst;
     retry_say_stop(&call->outcome, self->plan.stop);
-    if (answer)
+    if (answer && self->plan.stop != IDEM_STOP_INTERRUPTED)
         copy_trailers(call, answer);
     if (call->outcome.status == IDEM_OK)
         copy_reply(call, answer);

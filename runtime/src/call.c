@@ -82,6 +82,7 @@ answer_interrupted(struct call *call)
         outcome->reason[0] = 0;
         snprintf(outcome->message, sizeof(outcome->message), "%s",
                  interrupt_text(call, status));
+        call->base.trailers = (struct idem_metadata){0}; /* of another end */
     }
     return IDEM_NEXT;
 }

@@ -331,9 +331,11 @@ idem_channel_call(struct idem_channel *channel,
     struct idem_call *base;
     enum idem_status status;
 
+    options = options ? options : &no_options;
+    if (options->trailers)
+        *options->trailers = (struct idem_metadata){0};
     if (channel_in_callback())
         return refuse_blocking(outcome);
-    options = options ? options : &no_options;
     call = new_call(channel, method, options);
     base = &call->call.base;
     call->waiter = &waiter;
@@ -341,6 +343,8 @@ idem_channel_call(struct idem_channel *channel,
     run(call, request, options);
     wait_for(&waiter);
     unpack_for_caller(call, reply);
+    if (options->trailers)
+        channel_copy_trailers(options->trailers, &base->trailers);
     if (outcome)
         *outcome = base->outcome;
     status = base->outcome.status;

@@ -273,6 +273,12 @@ void loop_fini(struct idem_channel *channel);
 /* The call is over: its callback is for idem_channel_process. */
 void loop_put(struct client_call *call);
 
+/* --- channel_trailers.c --- */
+
+/* On the heap, for idem_trailers_free. */
+void channel_copy_trailers(struct idem_metadata *copy,
+                           const struct idem_metadata *trailers);
+
 /* --- channel_call.c --- */
 
 /* Run the callback of a call that is over, and leave the channel. */

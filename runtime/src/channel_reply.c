@@ -1,5 +1,7 @@
 #include "channel_inside.h"
 
+#include "utf8.h"
+
 #include <idem/reason.h>
 
 #include <string.h>
@@ -14,6 +16,8 @@ take_text(char *text, size_t room, struct idem_bytes bytes)
     if (size > 0)
         memcpy(text, bytes.data, size);
     text[size] = 0;
+    if (size > 0)
+        utf8_repair(text); /* a server of somebody else's making; or cut */
 }
 
 static void

@@ -12,6 +12,25 @@
 
 /* --- Handlers --- */
 
+/* What came under these names goes back as trailers. */
+static void
+send_back(struct idem_context *context)
+{
+    const struct idem_metadata_entry *entry =
+        idem_context_metadata(context)->first;
+
+    for (; entry; entry = entry->next) {
+        const char *name = idem_context_printf(
+            context, "%.*s", (int)entry->name.size, entry->name.data);
+        const char *value = idem_context_printf(
+            context, "%.*s", (int)entry->value.size, entry->value.data);
+
+        if (strncmp(name, "back", 4) == 0)
+            assert_int_equal(
+                idem_context_add_trailer(context, name, value, NULL), IDEM_OK);
+    }
+}
+
 static enum idem_status
 echo(struct idem_context *context, const echo_echo_request *request,
      echo_echo_reply *reply)
@@ -33,6 +52,7 @@ echo(struct idem_context *context, const echo_echo_request *request,
             (const char *)entry->name.data, (int)entry->value.size,
             (const char *)entry->value.data);
     reply->metadata = text;
+    send_back(context);
     reply->peer = idem_context_printf(context, "%s",
                                       idem_context_peer(context)->identity);
     return IDEM_OK;

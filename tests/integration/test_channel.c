@@ -202,6 +202,39 @@ a_patient_call_waits_for_the_server(void **state)
     echo_world_close(&world);
 }
 
+/* rpc 31: it waits for its turn at a server that takes one call at a time, and
+ * that drains meanwhile: the call goes to the next one, as a first attempt. */
+static void
+a_call_in_the_queue_of_a_server_that_ends_goes_to_the_next_one(void **state)
+{
+    struct echo_options options = {
+        .server = {.max_streams = 1},
+        .channel = {.connect_backoff_ms = 1, .connect_backoff_max_ms = 5}};
+    struct echo_world world;
+    struct echo_result first, second;
+
+    (void)state;
+    echo_world_open(&world, &options);
+    echo_world_start(&world, world.channel, echo_block_async, 1, 1, NULL,
+                     &first);
+    echo_world_await_inside(&world, 1);
+    echo_world_start(&world, world.channel, echo_echo_async, 2, 1, &patient,
+                     &second);
+    idem_server_drain(world.server);
+    echo_world_open_gate(&world);
+    idem_server_free(world.server);
+    assert_int_equal(atomic_load(&world.ran), 1);
+    world.server = echo_world_server(&world);
+    echo_world_await(&world);
+    assert_ended(&first, IDEM_OK, IDEM_EFFECT_COMMITTED);
+    assert_echoed(&second, 2, 1);
+    assert_int_equal(second.attempt, 1);
+    assert_int_equal(second.outcome.attempts, 1);
+    echo_result_fini(&first);
+    echo_result_fini(&second);
+    echo_world_close(&world);
+}
+
 static void
 a_patient_call_waits_no_longer_than_its_deadline(void **state)
 {
@@ -293,6 +326,8 @@ main(void)
         cmocka_unit_test(a_call_cancelled_before_it_is_sent_has_no_effect),
         cmocka_unit_test(a_call_fails_at_once_while_the_server_is_away),
         cmocka_unit_test(a_patient_call_waits_for_the_server),
+        cmocka_unit_test(
+            a_call_in_the_queue_of_a_server_that_ends_goes_to_the_next_one),
         cmocka_unit_test(a_patient_call_waits_no_longer_than_its_deadline),
         cmocka_unit_test(a_blocking_call_inside_a_callback_is_refused),
         cmocka_unit_test(a_handle_may_outlive_its_channel),

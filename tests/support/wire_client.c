@@ -10,18 +10,33 @@
 #include <sys/time.h>
 #include <unistd.h>
 
+static void
+begin(struct wire *wire, int fd)
+{
+    struct timeval patience = {.tv_sec = 10};
+
+    *wire = (struct wire){.fd = fd};
+    assert_true(fd >= 0);
+    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+    setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
+}
+
 void
 wire_connect(struct wire *wire, const char *address)
 {
     const char *port = strrchr(address, ':');
-    struct timeval patience = {.tv_sec = 10};
 
     assert_non_null(port);
-    *wire = (struct wire){
-        .fd = loopback_connect((unsigned)strtoul(port + 1, NULL, 10))};
-    assert_true(wire->fd >= 0);
-    setsockopt(wire->fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
-    setsockopt(wire->fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
+    begin(wire, loopback_connect((unsigned)strtoul(port + 1, NULL, 10)));
+}
+
+void
+wire_accept(struct wire *wire, int listener)
+{
+    struct timeval patience = {.tv_sec = 10};
+
+    setsockopt(listener, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+    begin(wire, accept(listener, NULL, NULL));
 }
 
 void
@@ -147,6 +162,34 @@ wire_open(struct wire *wire, uint32_t stream, const struct header_open *open,
     };
 
     frame.header.size = header_open_write(header, sizeof header, open, NULL);
+    wire_send(wire, &frame);
+}
+
+uint32_t
+wire_await_open(struct wire *wire)
+{
+    struct frame frame;
+
+    do
+        assert_true(wire_next(wire, &frame));
+    while (frame.type != FRAME_OPEN);
+    return frame.stream;
+}
+
+void
+wire_answer(struct wire *wire, uint32_t stream, const struct header_end *end,
+            struct idem_bytes payload)
+{
+    uint8_t header[FRAME_HEADER_MAX];
+    struct frame frame = {
+        .type = FRAME_END,
+        .flags = FRAME_FLAG_LAST | FRAME_FLAG_MESSAGE,
+        .stream = stream,
+        .header = {header, 0},
+        .payload = payload,
+    };
+
+    frame.header.size = header_end_write(header, sizeof header, end, NULL);
     wire_send(wire, &frame);
 }
 

@@ -5,7 +5,8 @@
 #include "header.h"
 
 /* A peer that speaks the wire by hand, over a blocking socket: for what no
- * client of ours would ever say. Every wait fails the test after 10 s. */
+ * client of ours would ever say, and no server. Every wait fails the test after
+ * 10 s. */
 struct wire {
     int fd;
     uint8_t *bytes; /* received, not taken yet */
@@ -17,16 +18,27 @@ struct wire {
 void wire_connect(struct wire *wire, const char *address);
 void wire_close(struct wire *wire);
 
+/* As a server: the next connection to a listening socket. */
+void wire_accept(struct wire *wire, int listener);
+
 void wire_write(struct wire *wire, const void *bytes, size_t size);
 void wire_send(struct wire *wire, const struct frame *frame);
 
-/* Preface and SETTINGS both ways, as a client that takes messages of that many
- * bytes; 0: no limit. Returns what the server takes. */
+/* Preface and SETTINGS both ways, as one that takes messages of that many
+ * bytes; 0: no limit. Returns what the other end takes. */
 struct header_settings wire_hello(struct wire *wire, uint32_t max_message);
 
 /* A whole request: open names the method; payload is the message. */
 void wire_open(struct wire *wire, uint32_t stream,
                const struct header_open *open, struct idem_bytes payload);
+
+/* As a server: wait for the next request, past all other frames. Returns its
+ * stream. */
+uint32_t wire_await_open(struct wire *wire);
+
+/* As a server: its answer; no trailers. */
+void wire_answer(struct wire *wire, uint32_t stream,
+                 const struct header_end *end, struct idem_bytes payload);
 
 /* The next frame; its views are good until the next call. False: the server
  * has closed the connection. */

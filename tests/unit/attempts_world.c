@@ -70,15 +70,23 @@ send_attempt(struct call *base)
 }
 
 static void
+copy(char *text, size_t room, struct idem_bytes bytes)
+{
+    snprintf(text, room, "%.*s", (int)bytes.size, (const char *)bytes.data);
+}
+
+static void
 finish(struct call *base)
 {
     struct attempts_world *w = attempts_call_of(&base->base)->world;
+    struct idem_bytes trailer;
 
     pthread_mutex_lock(&w->lock);
     w->finishes++;
     w->outcome = base->base.outcome;
-    snprintf(w->reply, sizeof w->reply, "%.*s", (int)base->base.reply.size,
-             (const char *)base->base.reply.data);
+    copy(w->reply, sizeof w->reply, base->base.reply);
+    if (idem_metadata_get(&base->base.trailers, "attempt", &trailer))
+        copy(w->trailer, sizeof w->trailer, trailer);
     pthread_cond_broadcast(&w->changed);
     pthread_mutex_unlock(&w->lock);
 }
@@ -239,6 +247,7 @@ attempts_world_answer(struct attempts_world *w, unsigned i,
 {
     struct attempts_call *call;
     struct idem_call *base;
+    char number[16];
 
     pthread_mutex_lock(&w->lock);
     call = w->sent[i];
@@ -248,6 +257,11 @@ attempts_world_answer(struct attempts_world *w, unsigned i,
         return false;
     base = &call->call.base;
     idem_call_fail(base, status, effect, NULL, "attempt %u", i);
+    snprintf(number, sizeof number, "%u", i);
+    assert_int_equal(idem_metadata_add(&base->trailers, base->arena,
+                                       idem_bytes_of("attempt"),
+                                       idem_bytes_of(number), NULL),
+                     IDEM_OK);
     if (status == IDEM_OK)
         base->reply = idem_bytes_of("the reply");
     idem_call_resume(base, IDEM_ANSWER);

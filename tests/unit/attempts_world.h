@@ -30,7 +30,7 @@ struct attempts_world {
     enum idem_status given_up[ATTEMPTS_MAX]; /* OK: not */
     unsigned sends, finishes, freed;
     struct idem_outcome outcome;
-    char reply[32];
+    char reply[32], trailer[32]; /* "": none */
 };
 
 /* One entry for all calls, with these members beside its name. */
@@ -52,7 +52,8 @@ void attempts_world_await_freed(struct attempts_world *w, unsigned freed);
 /* When the timers wait for the time that is ms from now, let it pass. */
 void attempts_world_pass_ms(struct attempts_world *w, int64_t ms);
 
-/* Answer attempt i, from 0, on this thread; false: it is not there any more. */
+/* Answer attempt i, from 0, on this thread, with a trailer that is its number;
+ * false: it is not there any more. */
 bool attempts_world_answer(struct attempts_world *w, unsigned i,
                            enum idem_status status, enum idem_effect effect);
 

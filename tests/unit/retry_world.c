@@ -58,6 +58,7 @@ finish(struct call *base)
     pthread_mutex_lock(&call->world->lock);
     call->finishes++;
     call->outcome = base->base.outcome;
+    call->trailers = base->base.trailers.first != NULL;
     pthread_mutex_unlock(&call->world->lock);
 }
 

@@ -35,6 +35,7 @@ struct retry_call {
     char keys[RETRY_SENDS_MAX][IDEM_KEY_MAX + 1];
     unsigned finishes;
     struct idem_outcome outcome;
+    bool trailers; /* came with it */
     bool freed;
 };
 

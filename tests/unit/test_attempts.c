@@ -55,6 +55,7 @@ hedges_fly_side_by_side_and_the_first_answer_wins(void **state)
     assert_ended(IDEM_OK, IDEM_EFFECT_COMMITTED, IDEM_STOP_OK);
     assert_int_equal(w.outcome.attempts, 3);
     assert_string_equal(w.reply, "the reply");
+    assert_string_equal(w.trailer, "1");
     for (unsigned i = 0; i < 3; i++) {
         assert_int_equal(w.numbers[i], i + 1);
         assert_string_equal(w.keys[i], w.outcome.key);

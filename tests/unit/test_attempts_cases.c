@@ -66,6 +66,7 @@ who_gives_up_at_the_second_attempt_is_told_cancelled(void **state)
     call_interrupt(call, IDEM_CANCELLED);
     assert_ended(IDEM_CANCELLED, IDEM_EFFECT_IN_DOUBT, IDEM_STOP_INTERRUPTED);
     assert_int_equal(w.given_up[1], IDEM_CANCELLED);
+    assert_string_equal(w.trailer, "");
     assert_int_equal(w.sends, 2);
     assert_int_equal(w.outcome.attempts, 2);
     call_unref(call);
@@ -82,6 +83,26 @@ who_waits_at_the_second_attempt_is_told_deadline_exceeded(void **state)
     assert_ended(IDEM_DEADLINE_EXCEEDED, IDEM_EFFECT_IN_DOUBT,
                  IDEM_STOP_INTERRUPTED);
     assert_int_equal(w.sends, 2);
+    call_unref(call);
+}
+
+/* rpc 77: what came beside the failure of one hedge does not go with the end
+ * of the call. */
+static void
+who_gives_up_gets_no_trailers_of_a_failure(void **state)
+{
+    struct call *call;
+
+    (void)state;
+    attempts_world_open(&w, "\"hedgingPolicy\": {\"maxAttempts\": 2,"
+                            " \"nonFatalStatusCodes\": [\"UNAVAILABLE\"]}");
+    call = attempts_world_begin(&w, 0);
+    attempts_world_await_sends(&w, 2);
+    assert_true(attempts_world_answer(&w, 0, IDEM_UNAVAILABLE,
+                                      IDEM_EFFECT_ROLLED_BACK));
+    call_interrupt(call, IDEM_CANCELLED);
+    assert_ended(IDEM_CANCELLED, IDEM_EFFECT_IN_DOUBT, IDEM_STOP_INTERRUPTED);
+    assert_string_equal(w.trailer, "");
     call_unref(call);
 }
 
@@ -206,6 +227,7 @@ main(void)
 #define TEST(name) cmocka_unit_test_teardown(name, tear_down)
         TEST(who_gives_up_at_the_second_attempt_is_told_cancelled),
         TEST(who_waits_at_the_second_attempt_is_told_deadline_exceeded),
+        TEST(who_gives_up_gets_no_trailers_of_a_failure),
         TEST(attempts_end_with_their_call),
         TEST(ten_hedges_are_five),
         TEST(a_request_of_the_limit_is_repeated),

@@ -144,7 +144,8 @@ what_a_handler_says_is_the_outcome(void **state)
     end(&h);
 }
 
-/* A handler that runs again does not send the trailers of the run before. */
+/* rpc 82: what breaks the rules is refused and dropped. A handler that runs
+ * again does not send the trailers of the run before. */
 static void
 trailers_are_added_and_begin_anew_with_each_run(void **state)
 {

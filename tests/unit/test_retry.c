@@ -217,8 +217,14 @@ static void
 roll_back(struct retry_call *call, unsigned n)
 {
     (void)n;
+    struct idem_call *base = &call->call.base;
+
     say(call, IDEM_ABORTED, IDEM_EFFECT_ROLLED_BACK);
-    strcpy(call->call.base.outcome.message, "the server's own words");
+    strcpy(base->outcome.message, "the server's own words");
+    assert_int_equal(idem_metadata_add(&base->trailers, base->arena,
+                                       idem_bytes_of("why"), idem_bytes_of("x"),
+                                       NULL),
+                     IDEM_OK);
 }
 
 /* rpc 11: at once, and the last answer is not lost. */
@@ -252,11 +258,13 @@ the_last_answer_is_the_callers_when_attempts_run_out(void **state)
     assert_outcome(call, IDEM_ABORTED, IDEM_EFFECT_ROLLED_BACK);
     assert_int_equal(call->outcome.stop, IDEM_STOP_ATTEMPTS);
     assert_string_equal(call->outcome.message, "the server's own words");
+    assert_true(call->trailers);
     assert_int_equal(call->sends, 2);
     retry_call_free(call);
 }
 
-/* rpc 10: and the effect is what the attempts had, not a guess. */
+/* rpc 10, 77: and the effect is what the attempts had, not a guess; what came
+ * beside the failure does not go with the end. */
 static void
 giving_up_in_a_pause_ends_the_call_at_once(void **state)
 {
@@ -269,6 +277,7 @@ giving_up_in_a_pause_ends_the_call_at_once(void **state)
     call_interrupt(&call->call, IDEM_CANCELLED);
     assert_outcome(call, IDEM_CANCELLED, IDEM_EFFECT_ROLLED_BACK);
     assert_int_equal(call->outcome.stop, IDEM_STOP_INTERRUPTED);
+    assert_false(call->trailers);
     retry_world_advance_ns(&w, 60000 * MS);
     assert_int_equal(call->sends, 1);
     retry_call_free(call);

@@ -3,6 +3,7 @@
 
 #include <idem/clock.h>
 #include <idem/interceptor.h>
+#include <idem/metadata.h>
 #include <idem/method.h>
 #include <idem/outcome.h>
 #include <idem/placement.h>
@@ -51,6 +52,10 @@ struct idem_call_options {
     const struct idem_call_metadata *metadata; /* NULL or an array … */
     size_t n_metadata;                         /* … of this many; copied */
     void *user; /* idem_call_user() gives it back to the callback */
+    /* Of a blocking call: receives the trailers of its answer, also of one that
+     * is not OK; empty when there are none. Free it with idem_trailers_free.
+     * NULL: not wanted. */
+    struct idem_metadata *trailers;
 
     /* Of a call that a handler makes (parent.h). */
     struct idem_context *parent; /* NULL: that of the handler which runs on this
@@ -171,6 +176,15 @@ IDEM_API void idem_call_cancel(struct idem_call *call);
 
 /* The user pointer of the call's options. */
 IDEM_API void *idem_call_user(const struct idem_call *call);
+
+/* The trailers of the answer: in the callback, and from then on until the
+ * handle is released. Empty while the call is under way. */
+IDEM_API const struct idem_metadata *
+idem_call_trailers(const struct idem_call *call);
+
+/* Free what a blocking call put into its options' trailers; it is empty
+ * afterwards. One that is empty or NULL is fine. */
+IDEM_API void idem_trailers_free(struct idem_metadata *trailers);
 
 /* Drop the handle; the call goes on. NULL is fine. */
 IDEM_API void idem_call_release(struct idem_call *call);
