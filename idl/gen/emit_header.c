@@ -71,6 +71,19 @@ emit_slot(struct text *out, const struct method *method)
              method->slot, method->input->alias, method->output->alias);
 }
 
+/* dispatch: ASYNC. */
+static void
+emit_later_slot(struct text *out, const struct method *method)
+{
+    text_add(out,
+             "    /* May return before the answer is there: fill reply, then\n"
+             "     * idem_context_complete(), once, on any thread. */\n"
+             "    void (*%s)(struct idem_context *context,\n"
+             "        const %s *request,\n"
+             "        %s *reply);\n",
+             method->slot, method->input->alias, method->output->alias);
+}
+
 /* transaction: STATEMENT. */
 static void
 emit_halves(struct text *out, const struct method *method)
@@ -138,6 +151,8 @@ emit_handlers(struct text *out, const struct service *service)
                      path_comment(service->file->proto, &method->path));
         if (method->policy.states)
             emit_halves(out, method);
+        else if (method->policy.answers_later)
+            emit_later_slot(out, method);
         else
             emit_slot(out, method);
         if (service_probes(method))

@@ -100,11 +100,41 @@ emit_invoke_halves(struct text *out, const struct method *method)
              method->reply_slot, method->input->alias, method->output->alias);
 }
 
+/* The slot returns nothing: what it says is idem_context_complete's. */
+static void
+emit_invoke_later(struct text *out, const struct method *method)
+{
+    text_add(out,
+             "\nstatic enum idem_status\n"
+             "invoke_%s(const void *handlers,\n"
+             "    struct idem_context *context,\n"
+             "    const struct ProtobufCMessage *request,\n"
+             "    struct ProtobufCMessage *reply)\n{\n"
+             "    const struct %s_handlers *table = handlers;\n\n",
+             method->name, method->service->name);
+    text_add(out,
+             "    if (table->%s)\n"
+             "        table->%s(context,\n"
+             "            (const %s *)request,\n"
+             "            (%s *)reply);\n",
+             method->slot, method->slot, method->input->alias,
+             method->output->alias);
+    text_add(out,
+             "    else\n"
+             "        idem_context_complete(context,\n"
+             "            idem_context_fail(context, IDEM_UNIMPLEMENTED,\n"
+             "                \"%%s has no handler\", %s_METHOD));\n"
+             "    return IDEM_OK;\n}\n",
+             method->shout);
+}
+
 static void
 emit_invokes(struct text *out, const struct method *method)
 {
     if (method->policy.states)
         emit_invoke_halves(out, method);
+    else if (method->policy.answers_later)
+        emit_invoke_later(out, method);
     else
         emit_invoke(out, method, "invoke", method->slot, "handler");
     if (service_probes(method))

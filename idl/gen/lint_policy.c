@@ -92,12 +92,14 @@ check_mode(const struct check *check)
         say(check, MODE,
             "idempotency_level NO_SIDE_EFFECTS contradicts the mode: a read "
             "records nothing");
-    if (policy->records &&
-        (check->options->dispatch == DISPATCH_IS(ASYNC) ||
-         (check->options->dispatch == DISPATCH_IS(INLINE) && !policy->states)))
+    if (policy->records && !policy->states &&
+        check->options->dispatch == DISPATCH_IS(INLINE))
         say(check, DISPATCH,
-            "dispatch INLINE is for mode NONE and transaction STATEMENT, ASYNC "
-            "for mode NONE");
+            "dispatch INLINE is for mode NONE and transaction STATEMENT");
+    if (!strcmp(policy->mode, "TRANSACTION") && policy->answers_later)
+        say(check, DISPATCH,
+            "dispatch ASYNC is for modes NONE and LEASED: a transaction is its "
+            "thread's and waits for nobody");
 }
 
 static const char *

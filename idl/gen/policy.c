@@ -114,6 +114,8 @@ fill_names(struct policy *policy)
     policy->states = o->transaction == TRANSACTION_IS(STATEMENT);
     policy->dispatch = name_of(&idem__v1__method_policy__dispatch__descriptor,
                                o->dispatch, policy->states ? "INLINE" : "POOL");
+    policy->answers_later =
+        o->dispatch == IDEM__V1__METHOD_POLICY__DISPATCH__ASYNC;
 }
 
 static void

@@ -44,6 +44,7 @@ struct policy {
     const char *after_crash;
     const char *oversize;
     const char *dispatch;    /* INLINE by itself for STATEMENT */
+    bool answers_later;      /* dispatch ASYNC */
     const char *transaction; /* INTERACTIVE also in other modes */
     bool states;             /* transaction STATEMENT */
     unsigned max_attempts;   /* 0: not retried, the rest is 0 too */

@@ -66,10 +66,8 @@ endpoint_flush(struct connection *connection)
         connection_flush(connection);
 }
 
-/* The handler said OK: its reply is what the wire carries. One that cannot be
- * sent is the handler's failure. */
-static void
-pack_reply(struct server_call *call, const struct ProtobufCMessage *reply)
+void
+endpoint_pack(struct server_call *call, const struct ProtobufCMessage *reply)
 {
     struct idem_call *base = &call->call.base;
     size_t limit = call->peer->server->options.max_message;
@@ -101,10 +99,8 @@ idem_context_method(const struct idem_context *context, const char *name)
     return entry ? entry->method : NULL;
 }
 
-/* A reply for the author's code to fill; NULL: there is none, and the call is
- * refused. */
-static struct ProtobufCMessage *
-begin_reply(struct server_call *call)
+struct ProtobufCMessage *
+endpoint_begin(struct server_call *call)
 {
     struct idem_call *base = &call->call.base;
     struct ProtobufCMessage *reply =
@@ -126,7 +122,7 @@ static void
 invoke(struct server_call *call, idem_invoke_fn *code)
 {
     struct idem_call *base = &call->call.base;
-    struct ProtobufCMessage *reply = begin_reply(call);
+    struct ProtobufCMessage *reply = endpoint_begin(call);
     struct idem_context *before;
     enum idem_status status;
 
@@ -138,27 +134,31 @@ invoke(struct server_call *call, idem_invoke_fn *code)
     context_end(&call->context, status);
     if (base->outcome.status == IDEM_OK &&
         call->context.task != IDEM_TASK_STATE)
-        pack_reply(call, reply);
+        endpoint_pack(call, reply);
 }
 
-static void
+/* False, as below: the handler keeps the call and answers later. */
+static bool
 run_handler(struct server_call *call)
 {
+    if (call->later)
+        return !later_run(call);
     invoke(call, call->call.base.method->invoke);
+    return true;
 }
 
 /* An execution before this one ended half-way: what became of it comes first.
  */
-static void
+static bool
 probe_and_run(struct server_call *call)
 {
     struct idem_call *base = &call->call.base;
-    struct ProtobufCMessage *reply = begin_reply(call);
+    struct ProtobufCMessage *reply = endpoint_begin(call);
     enum idem_probed probed = IDEM_PROBED_UNKNOWN;
     struct idem_context *before;
 
     if (!reply)
-        return;
+        return true;
     before = context_enter(&call->context);
     if (base->method->probe)
         probed = base->method->probe(call->entry->handlers, &call->context,
@@ -166,33 +166,36 @@ probe_and_run(struct server_call *call)
     (void)context_enter(before);
     context_end_probe(&call->context, probed);
     if (probed == IDEM_PROBED_NOT_DONE)
-        run_handler(call);
-    else if (base->outcome.status == IDEM_OK)
-        pack_reply(call, reply);
+        return run_handler(call);
+    if (base->outcome.status == IDEM_OK)
+        endpoint_pack(call, reply);
+    return true;
 }
 
 void
 endpoint_run(struct idem_context *context)
 {
-    run_handler((struct server_call *)((char *)context -
-                                       offsetof(struct server_call, context)));
+    struct server_call *call =
+        (struct server_call *)((char *)context -
+                               offsetof(struct server_call, context));
+
+    invoke(call, call->call.base.method->invoke);
 }
 
-static void
+static bool
 run_task(struct server_call *call)
 {
     switch (call->context.task) {
     case IDEM_TASK_RUN:
     case IDEM_TASK_STATE:
-        run_handler(call);
-        break;
+        return run_handler(call);
     case IDEM_TASK_PROBE:
-        probe_and_run(call);
-        break;
+        return probe_and_run(call);
     case IDEM_TASK_REBUILD:
         invoke(call, call->call.base.method->rebuild);
         break;
     }
+    return true;
 }
 
 /* Nobody waits for it any more, and it was not begun (case B047). */
@@ -211,6 +214,16 @@ refuse_late(struct server_call *call)
                        "given up before the handler began");
 }
 
+/* On this thread. False: the handler keeps it. */
+static bool
+run(struct server_call *call)
+{
+    if (!idem_call_interrupted(&call->call.base))
+        return run_task(call);
+    refuse_late(call);
+    return true;
+}
+
 static struct server_call *
 call_of_job(struct job *job)
 {
@@ -227,11 +240,8 @@ run_job(struct job *job)
      * for it. */
     if (call->call.base.method->mode != IDEM_MODE_NONE)
         workers_let_go();
-    if (idem_call_interrupted(&call->call.base))
-        refuse_late(call);
-    else
-        run_task(call);
-    idem_call_resume(&call->call.base, IDEM_ANSWER);
+    if (run(call))
+        idem_call_resume(&call->call.base, IDEM_ANSWER);
 }
 
 static bool
@@ -240,7 +250,11 @@ withdraw(struct idem_call *base, void *with)
     struct server_call *call = with;
 
     (void)base;
-    return workers_withdraw(call->peer->server->workers, &call->job);
+    if (workers_withdraw(call->peer->server->workers, &call->job))
+        return true;
+    if (call->later)
+        later_give_up(call->later);
+    return false;
 }
 
 static void
@@ -342,13 +356,10 @@ endpoint_send(struct call *base)
     struct server_call *call = server_call_of(base);
     struct workers *workers = call->peer->server->workers;
 
-    if (is_for_here(call)) {
-        if (idem_call_interrupted(&base->base))
-            refuse_late(call);
-        else
-            run_task(call);
+    if (is_for_here(call))
+        return run(call) ? IDEM_ANSWER : IDEM_WAIT;
+    if (base->base.method->dispatch == IDEM_DISPATCH_ASYNC && !later_init(call))
         return IDEM_ANSWER;
-    }
     if (!idem_call_keep(&base->base, &holder, call))
         return IDEM_ANSWER;
     call->job.run = run_job;

@@ -169,6 +169,19 @@ check_once(const struct idem_server *server, const struct idem_method *method,
                      method->name, server->chain.text);
 }
 
+/* A transaction is its thread's: it cannot wait for a completion elsewhere. */
+static enum idem_status
+check_dispatch(const struct idem_method *method, struct idem_error *err)
+{
+    if (method->dispatch != IDEM_DISPATCH_ASYNC ||
+        method->mode != IDEM_MODE_TRANSACTION)
+        return IDEM_OK;
+    return idem_fail(err, IDEM_INVALID_ARGUMENT,
+                     "%s: a handler that answers later (dispatch ASYNC) cannot "
+                     "keep a transaction open: mode TRANSACTION is for POOL",
+                     method->name);
+}
+
 enum idem_status
 idem_server_register(struct idem_server *server,
                      const struct idem_service *service, const void *handlers,
@@ -179,8 +192,11 @@ idem_server_register(struct idem_server *server,
     if (server->state != SERVER_NEW)
         return idem_fail(err, IDEM_FAILED_PRECONDITION,
                          "%s: the server runs already", service->name);
-    for (unsigned i = 0; i < service->n_methods && status == IDEM_OK; i++)
-        status = check_once(server, &service->methods[i], err);
+    for (unsigned i = 0; i < service->n_methods && status == IDEM_OK; i++) {
+        status = check_dispatch(&service->methods[i], err);
+        if (status == IDEM_OK)
+            status = check_once(server, &service->methods[i], err);
+    }
     if (status != IDEM_OK)
         return status;
     return method_table_add(&server->methods, service, handlers, size, user,

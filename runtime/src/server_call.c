@@ -119,6 +119,7 @@ free_call(struct call *base)
 {
     struct connection *connection = server_call_of(base)->peer->connection;
 
+    later_fini(server_call_of(base)->later);
     call_fini(base); /* and with the arena the call itself */
     connection_unref(connection);
 }

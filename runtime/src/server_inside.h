@@ -68,6 +68,8 @@ struct peer {
     struct peer_watch watch;
 };
 
+struct later;
+
 struct server_call {
     struct call call;
     struct idem_context context;
@@ -76,6 +78,7 @@ struct server_call {
     uint32_t stream;
     struct server_call *next, **link; /* the peer's lock */
     struct job job;
+    struct later *later; /* dispatch ASYNC, from the endpoint on; else NULL */
 };
 
 struct idem_server {
@@ -151,6 +154,15 @@ void server_call_open(struct peer *peer, const struct frame *frame,
 /* --- endpoint.c --- */
 enum idem_step endpoint_send(struct call *call);
 
+/* A reply for the author's code to fill; NULL: there is none, and the call is
+ * refused. */
+struct ProtobufCMessage *endpoint_begin(struct server_call *call);
+
+/* The author's code said OK: its reply is what the wire carries. One that
+ * cannot be sent is its failure. */
+void endpoint_pack(struct server_call *call,
+                   const struct ProtobufCMessage *reply);
+
 /* For workers_set_let_go: the connection that a worker keeps. */
 void endpoint_let_go(void *connection);
 
@@ -164,6 +176,21 @@ void endpoint_push_gathered(void);
 
 /* What is written now, or with the next replies of this worker. */
 void endpoint_flush(struct connection *connection);
+
+/* --- endpoint_later.c: handlers that keep their context --- */
+
+/* Before the call is kept. False: it is refused. */
+bool later_init(struct server_call *call);
+
+/* Begin the handler. False: it was not begun, and the answer is in the call;
+ * else it may be over already. */
+bool later_run(struct server_call *call);
+
+/* With the call's lock: nobody waits any more. */
+void later_give_up(struct later *later);
+
+/* NULL is fine. */
+void later_fini(struct later *later);
 
 static inline struct server_call *
 server_call_of(struct call *call)

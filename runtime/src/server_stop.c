@@ -86,6 +86,9 @@ idem_server_free(struct idem_server *server)
         return;
     idem_server_stop(server);
     peers_each(server, false, peer_give_up);
+    /* Handlers that answer later are the author's to end; what their calls lead
+     * to may want a worker. */
+    wait_while(server, calls_in_flight, -1);
     if (server->workers)
         workers_free(server->workers);
     wait_while(server, peers_there, -1);

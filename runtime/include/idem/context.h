@@ -8,7 +8,7 @@
 #include <idem/peer.h>
 
 /* What a handler knows of the call that it answers. Valid until the handler
- * returns; one thread at a time. */
+ * returns or, with dispatch ASYNC, completes it; one thread at a time. */
 struct idem_context;
 
 IDEM_BEGIN_DECLS
@@ -60,6 +60,27 @@ IDEM_API int64_t idem_context_remaining_ms(const struct idem_context *context);
 
 /* The caller gave up, or its deadline is over. The effect still counts. */
 IDEM_API bool idem_context_cancelled(const struct idem_context *context);
+
+/**
+ * Of a handler with dispatch ASYNC: the answer is there, status says which; the
+ * handler has filled its reply, or has said why with idem_context_fail. Exactly
+ * once a call, from any thread, also before the handler returns. Context,
+ * request and reply are gone when it is called. It does not block, but for a
+ * callback of idem_context_on_cancel that runs on another thread.
+ */
+IDEM_API void idem_context_complete(struct idem_context *context,
+                                    enum idem_status status);
+
+/**
+ * Of a handler with dispatch ASYNC: be told, once, when idem_context_cancelled
+ * becomes true: the caller gave up, its deadline is over, its connection is
+ * lost (a call with a key goes on then), or the server stops. On a thread of
+ * the library, without a lock held; it must not block, and it may complete the
+ * call. It does not run any more when idem_context_complete has returned on
+ * another thread. NULL: not any more. The call is to be completed all the same.
+ */
+IDEM_API void idem_context_on_cancel(struct idem_context *context,
+                                     void (*cancelled)(void *with), void *with);
 
 /* The fencing token of the LEASED call whose handler made this one, as its
  * server says; 0: none did. It grows with each execution there: a resource that

@@ -52,6 +52,7 @@ IDEM_API enum idem_status idem_server_add(struct idem_server *server,
  * copied (size bytes); user is what idem_context_user gives back.
  *
  * @retval IDEM_ALREADY_EXISTS       the service is registered
+ * @retval IDEM_INVALID_ARGUMENT     a method's options contradict each other
  * @retval IDEM_FAILED_PRECONDITION  the server runs, or a method's mode needs
  *                                   the once interceptor and it was not added
  */
@@ -95,7 +96,8 @@ IDEM_API void idem_server_drain(struct idem_server *server);
  * times, from any thread but a handler's or a callback's. */
 IDEM_API void idem_server_stop(struct idem_server *server);
 
-/* Stops first when it runs. NULL is fine. */
+/* Stops first when it runs, and waits for handlers that have not answered: they
+ * see that their call was given up (context.h). NULL is fine. */
 IDEM_API void idem_server_free(struct idem_server *server);
 
 IDEM_END_DECLS

@@ -93,6 +93,13 @@ idem_context_fail(struct idem_context *context, enum idem_status status,
     return status;
 }
 
+void
+idem_context_complete(struct idem_context *context, enum idem_status status)
+{
+    (void)context;
+    fake_runtime.completed = status;
+}
+
 struct idem_statements *
 idem_context_statements(struct idem_context *context)
 {

@@ -22,6 +22,7 @@ struct fake_runtime {
     size_t size;
     void *user;
     char failure[IDEM_MESSAGE_MAX];
+    enum idem_status completed;          /* by idem_context_complete */
     struct idem_statements *statements;  /* the call's … */
     const struct idem_rows *const *rows; /* … and what came of them */
 };

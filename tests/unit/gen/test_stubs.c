@@ -215,6 +215,45 @@ half_a_method_of_statements_is_unimplemented(void **state)
                         "shop.v1.BackOffice/Move has no handler");
 }
 
+static shop_party *kept;
+
+static void
+await(struct idem_context *context, const shop_party *request,
+      shop_party *reply)
+{
+    (void)context;
+    (void)request;
+    kept = reply;
+}
+
+static void
+a_slot_that_answers_later_returns_nothing(void **state)
+{
+    const struct shop_back_office_handlers table = {.await = await};
+    shop_party request = SHOP_PARTY_INIT, reply = SHOP_PARTY_INIT;
+    idem_invoke_fn *invoke = shop_back_office_await_method.invoke;
+
+    (void)state;
+    fake_runtime.completed = IDEM_OK;
+    assert_int_equal(invoke(&table, NULL, &request.base, &reply.base), IDEM_OK);
+    assert_ptr_equal(kept, &reply);
+    assert_int_equal(fake_runtime.completed, IDEM_OK);
+}
+
+static void
+an_empty_slot_that_answers_later_is_completed(void **state)
+{
+    const struct shop_back_office_handlers table = {0};
+    shop_party request = SHOP_PARTY_INIT, reply = SHOP_PARTY_INIT;
+
+    (void)state;
+    (void)shop_back_office_await_method.invoke(&table, NULL, &request.base,
+                                               &reply.base);
+    assert_int_equal(fake_runtime.completed, IDEM_UNIMPLEMENTED);
+    assert_string_equal(fake_runtime.failure,
+                        "shop.v1.BackOffice/Await has no handler");
+}
+
 static void
 a_table_is_registered_with_its_size_and_user(void **state)
 {
@@ -309,6 +348,10 @@ main(void)
         cmocka_unit_test_setup(a_probe_gets_its_own_types, reset),
         cmocka_unit_test_setup(a_method_of_statements_has_two_slots, reset),
         cmocka_unit_test_setup(half_a_method_of_statements_is_unimplemented,
+                               reset),
+        cmocka_unit_test_setup(a_slot_that_answers_later_returns_nothing,
+                               reset),
+        cmocka_unit_test_setup(an_empty_slot_that_answers_later_is_completed,
                                reset),
         cmocka_unit_test_setup(a_table_is_registered_with_its_size_and_user,
                                reset),

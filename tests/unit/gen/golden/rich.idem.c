@@ -746,7 +746,26 @@ invoke_shop_back_office_move(const void *handlers,
         (shop_buy_reply *)reply);
 }
 
-const struct idem_method shop_back_office_methods[2] = {
+static enum idem_status
+invoke_shop_back_office_await(const void *handlers,
+    struct idem_context *context,
+    const struct ProtobufCMessage *request,
+    struct ProtobufCMessage *reply)
+{
+    const struct shop_back_office_handlers *table = handlers;
+
+    if (table->await)
+        table->await(context,
+            (const shop_party *)request,
+            (shop_party *)reply);
+    else
+        idem_context_complete(context,
+            idem_context_fail(context, IDEM_UNIMPLEMENTED,
+                "%s has no handler", SHOP_BACK_OFFICE_AWAIT_METHOD));
+    return IDEM_OK;
+}
+
+const struct idem_method shop_back_office_methods[3] = {
     {
         .name = SHOP_BACK_OFFICE_CLOSE_METHOD,
         .scope = "shop.v1.BackOffice/Close",
@@ -809,12 +828,43 @@ const struct idem_method shop_back_office_methods[2] = {
                   .backoff_multiplier_milli = 2000,
                   .retryable = 0x4000},
     },
+    {
+        .name = SHOP_BACK_OFFICE_AWAIT_METHOD,
+        .scope = "shop.v1.BackOffice/Await",
+        .request = &shop__v1__party__descriptor,
+        .reply = &shop__v1__party__descriptor,
+        .invoke = invoke_shop_back_office_await,
+        .mode = IDEM_MODE_LEASED,
+        .dispatch = IDEM_DISPATCH_ASYNC,
+        .read_only = false,
+        .idempotent = false,
+        .key_source = IDEM_KEY_MINTED,
+        .key_required = true,
+        .window_ms = 86400000,
+        .timeout_ms = 0,
+        .lease_ms = 10000,
+        .max_execution_ms = 300000,
+        .recorded = 0x9ae9,
+        .in_flight = IDEM_IN_FLIGHT_WAIT,
+        .ask_redis = IDEM_ASK_REDIS_REPEATS,
+        .after_crash = IDEM_AFTER_CRASH_HOLD,
+        .steps = false,
+        .max_executions = 20,
+        .transaction = IDEM_TRANSACTION_INTERACTIVE,
+        .max_reply = 1048576,
+        .oversize = IDEM_OVERSIZE_FAIL,
+        .retry = {.max_attempts = 5,
+                  .initial_backoff_ms = 100,
+                  .max_backoff_ms = 2000,
+                  .backoff_multiplier_milli = 2000,
+                  .retryable = 0x4000},
+    },
 };
 
 const struct idem_service shop_back_office_service = {
     .name = SHOP_BACK_OFFICE_SERVICE,
     .methods = shop_back_office_methods,
-    .n_methods = 2,
+    .n_methods = 3,
     .descriptors = {file_descriptors, sizeof(file_descriptors)},
 };
 
@@ -936,5 +986,61 @@ shop_back_office_move_read_reply(struct idem_bytes bytes,
 
     if (status == IDEM_OK)
         *reply = (shop_buy_reply *)raw;
+    return status;
+}
+
+enum idem_status
+shop_back_office_await(struct idem_channel *channel,
+    const shop_party *request,
+    shop_party **reply,
+    const struct idem_call_options *options,
+    struct idem_outcome *outcome)
+{
+    struct ProtobufCMessage *raw = NULL;
+    enum idem_status status = idem_channel_call(channel,
+        &shop_back_office_await_method,
+        (const struct ProtobufCMessage *)request,
+        reply ? &raw : NULL, options, outcome);
+
+    if (reply && status == IDEM_OK)
+        *reply = (shop_party *)raw;
+    return status;
+}
+
+static void
+finish_shop_back_office_await(struct idem_call *call,
+    const struct ProtobufCMessage *reply,
+    const struct idem_outcome *outcome, void (*author)(void))
+{
+    shop_back_office_await_done *done = (shop_back_office_await_done *)author;
+
+    if (done)
+        done(call, (const shop_party *)reply, outcome);
+}
+
+struct idem_call *
+shop_back_office_await_async(struct idem_channel *channel,
+    const shop_party *request,
+    const struct idem_call_options *options,
+    shop_back_office_await_done *done)
+{
+    return idem_channel_start(channel,
+        &shop_back_office_await_method,
+        (const struct ProtobufCMessage *)request, options,
+        finish_shop_back_office_await,
+        (void (*)(void))done);
+}
+
+enum idem_status
+shop_back_office_await_read_reply(struct idem_bytes bytes,
+    shop_party **reply,
+    struct idem_error *err)
+{
+    struct ProtobufCMessage *raw;
+    enum idem_status status = idem_channel_read_reply(
+        &shop_back_office_await_method, bytes, &raw, err);
+
+    if (status == IDEM_OK)
+        *reply = (shop_party *)raw;
     return status;
 }

@@ -290,7 +290,7 @@ struct idem_call *shop_look_async(struct idem_channel *channel,
 
 /* Not the file's main one: its names say so. */
 #define SHOP_BACK_OFFICE_SERVICE "shop.v1.BackOffice"
-extern const struct idem_method shop_back_office_methods[2];
+extern const struct idem_method shop_back_office_methods[3];
 extern const struct idem_service shop_back_office_service;
 
 /* What answers shop.v1.BackOffice. An empty slot answers UNIMPLEMENTED.
@@ -312,6 +312,12 @@ struct shop_back_office_handlers {
         const shop_party *request,
         const struct idem_rows *const *rows,
         shop_buy_reply *reply);
+    /* Keeps its context. */
+    /* May return before the answer is there: fill reply, then
+     * idem_context_complete(), once, on any thread. */
+    void (*await)(struct idem_context *context,
+        const shop_party *request,
+        shop_party *reply);
 };
 
 /* Before the server starts. handlers is copied; user is what
@@ -379,6 +385,37 @@ struct idem_call *shop_back_office_move_async(struct idem_channel *channel,
  * OK *reply is the caller's, as above. */
 enum idem_status shop_back_office_move_read_reply(
     struct idem_bytes bytes, shop_buy_reply **reply,
+    struct idem_error *err) IDEM_MUST_CHECK;
+
+/* shop.v1.BackOffice/Await: mode LEASED. */
+/* Keeps its context. */
+#define SHOP_BACK_OFFICE_AWAIT_METHOD "shop.v1.BackOffice/Await"
+#define shop_back_office_await_method (shop_back_office_methods[2])
+
+/* Call and wait. On OK *reply is the caller's, to be freed
+ * with shop_party_free(). reply, options and outcome may be NULL. */
+enum idem_status shop_back_office_await(struct idem_channel *channel,
+    const shop_party *request,
+    shop_party **reply,
+    const struct idem_call_options *options,
+    struct idem_outcome *outcome);
+
+/* Start the call; done runs exactly once, on a thread of the
+ * library. reply is NULL unless the outcome is OK, and done's
+ * only while it runs. Give the handle back with
+ * idem_call_release(). */
+typedef void shop_back_office_await_done(struct idem_call *call,
+    const shop_party *reply,
+    const struct idem_outcome *outcome);
+struct idem_call *shop_back_office_await_async(struct idem_channel *channel,
+    const shop_party *request,
+    const struct idem_call_options *options,
+    shop_back_office_await_done *done);
+
+/* The reply from its bytes, as idem_resolve() gives them. On
+ * OK *reply is the caller's, as above. */
+enum idem_status shop_back_office_await_read_reply(
+    struct idem_bytes bytes, shop_party **reply,
     struct idem_error *err) IDEM_MUST_CHECK;
 
 #ifdef __cplusplus
