@@ -111,6 +111,23 @@ emit_retry(struct text *out, const struct policy *policy)
 }
 
 static void
+emit_limit(struct text *out, const struct policy *policy)
+{
+    const limit_policy *limit = policy->limit;
+
+    if (!limit)
+        return;
+    text_add(out,
+             "        .limit = {.max_in_flight = %" PRIu32 ",\n"
+             "                  .max_waiting = %" PRId64 ",\n"
+             "                  .rate_calls = %" PRIu32 ",\n"
+             "                  .rate_per_ms = %" PRId64 ",\n"
+             "                  .rate_burst = %" PRId64 "},\n",
+             limit->max_in_flight, policy->max_waiting, limit->rate_calls,
+             policy->rate_per_ms, policy->rate_burst);
+}
+
+static void
 emit_policy(struct text *out, const struct policy *policy)
 {
     text_add(out,
@@ -148,6 +165,7 @@ emit_policy(struct text *out, const struct policy *policy)
              policy->options->steps ? "true" : "false", policy->max_executions,
              policy->transaction, policy->max_reply, policy->oversize);
     emit_retry(out, policy);
+    emit_limit(out, policy);
 }
 
 static void

@@ -21,6 +21,9 @@ void lint_key(struct complaints *complaints, const struct model *model,
 /* A method's retry policy: its numbers and codes. */
 void lint_retry(struct complaints *complaints, const struct method *method);
 
+/* How much of a method the server lets in. */
+void lint_limit(struct complaints *complaints, const struct method *method);
+
 /* Two things that would get one name in C. */
 void lint_names(struct complaints *complaints, const struct model *model,
                 const struct file *file);

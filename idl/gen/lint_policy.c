@@ -299,6 +299,7 @@ check_method(struct complaints *complaints, const struct model *model,
     check_scope(&check);
     lint_key(complaints, model, method);
     lint_retry(complaints, method);
+    lint_limit(complaints, method);
 }
 
 /* One scope for two methods is one key space, and is said with key_group. */

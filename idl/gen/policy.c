@@ -9,6 +9,7 @@
 
 #define OPTION_KEY 2 /* MethodPolicy.key */
 #define OPTION_RETRY 15
+#define OPTION_LIMIT 25
 
 /* The name of an enum's value; the default for 0, "?" for a number that has no
  * name. */
@@ -42,6 +43,9 @@ read_stated(struct policy *policy, struct pool *pool,
     if (wire_join(pool, bytes, OPTION_RETRY, &part))
         policy->retry =
             idem__v1__retry__unpack(&pool->allocator, part.len, part.data);
+    if (wire_join(pool, bytes, OPTION_LIMIT, &part))
+        policy->limit =
+            idem__v1__limit__unpack(&pool->allocator, part.len, part.data);
 }
 
 static int64_t
@@ -119,6 +123,24 @@ fill_names(struct policy *policy)
 }
 
 static void
+fill_limit(struct policy *policy)
+{
+    const limit_policy *limit = policy->limit;
+
+    if (!limit)
+        return;
+    if (limit->max_in_flight > 0)
+        policy->max_waiting =
+            or_default(limit->max_waiting, POLICY_LIMIT_WAITING);
+    if (limit->rate_calls == 0)
+        return;
+    policy->rate_per_ms = or_default(limit->rate_per_ms, POLICY_RATE_PER_MS);
+    policy->rate_burst = or_default(limit->rate_burst, limit->rate_calls);
+    if (policy->rate_burst > POLICY_RATE_BURST_MAX)
+        policy->rate_burst = POLICY_RATE_BURST_MAX;
+}
+
+static void
 fill_retry(struct policy *policy)
 {
     static const retry_policy all_defaults = IDEM__V1__RETRY__INIT;
@@ -167,6 +189,7 @@ policy_read(struct policy *policy, struct pool *pool,
     if (policy->records)
         fill_record(policy);
     fill_retry(policy);
+    fill_limit(policy);
 }
 
 int64_t

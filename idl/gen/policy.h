@@ -16,13 +16,19 @@
 #define POLICY_EXECUTION_MS 300000
 #define POLICY_EXECUTIONS 20
 #define POLICY_EXECUTIONS_MAX 1000000
+#define POLICY_LIMIT_MAX 1000000
+#define POLICY_LIMIT_WAITING 100
+#define POLICY_RATE_PER_MS 1000
+#define POLICY_RATE_PER_MAX_MS 86400000
+#define POLICY_RATE_BURST_MAX 100000
 #define POLICY_TIME_MAX_MS 34560000000 /* any time; 400 days */
 
 struct policy {
-    /* As stated: options never NULL, key and retry NULL when absent. */
+    /* As stated: options never NULL, the others NULL when absent. */
     const method_policy *options;
     const key_policy *key;
     const retry_policy *retry;
+    const limit_policy *limit;
 
     bool read_only;
     bool idempotent;
@@ -52,6 +58,10 @@ struct policy {
     int64_t max_backoff_ms;
     unsigned multiplier_milli;
     uint32_t retryable;
+    int64_t
+        max_waiting; /* 0 without max_in_flight; the rest 0 without a rate */
+    int64_t rate_per_ms;
+    int64_t rate_burst;
 };
 
 void policy_read(struct policy *policy, struct pool *pool,

@@ -18,6 +18,7 @@ typedef Google__Protobuf__SourceCodeInfo__Location location_proto;
 typedef Idem__V1__MethodPolicy method_policy;
 typedef Idem__V1__Key key_policy;
 typedef Idem__V1__Retry retry_policy;
+typedef Idem__V1__Limit limit_policy;
 
 #define FIELD_TYPE(name)                                                       \
     GOOGLE__PROTOBUF__FIELD_DESCRIPTOR_PROTO__TYPE__TYPE_##name

@@ -190,7 +190,8 @@ flights_nap(struct flights *flights, struct flight *flight, int64_t until_ns)
     pthread_mutex_lock(&flights->lock);
     stopped = flights->stopped;
     if (!stopped)
-        park(flight, until_ns);
+        park(flight, flight->kicked ? 0 : until_ns);
+    flight->kicked = false;
     pthread_mutex_unlock(&flights->lock);
     return !stopped;
 }
@@ -201,6 +202,8 @@ flights_kick(struct flights *flights, struct flight *flight)
     pthread_mutex_lock(&flights->lock);
     if (flight->parked)
         kick(flight);
+    else
+        flight->kicked = true;
     pthread_mutex_unlock(&flights->lock);
 }
 

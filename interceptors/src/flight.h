@@ -66,6 +66,7 @@ struct flight {
     enum flight_place place;
     enum flight_wake why;
     bool parked;
+    bool kicked; /* when it was not parked: its next nap is over at once */
     struct flights *table;
     struct shared_answer *shared; /* ANSWER: owned by the flight's owner */
     struct flight *waiters;       /* FIRST */
@@ -105,7 +106,7 @@ void flights_leave(struct flights *flights, struct flight *flight,
 bool flights_nap(struct flights *flights, struct flight *flight,
                  int64_t until_ns);
 
-/* Wake a parked call now, if it is parked; from any thread. */
+/* Wake a parked call now, or when it is parked; from any thread. */
 void flights_kick(struct flights *flights, struct flight *flight);
 
 /* Wake all that are parked; nobody waits from here. */

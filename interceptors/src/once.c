@@ -1,6 +1,7 @@
 #include "once.h"
 
 #include "late.h"
+#include "limit.h"
 #include "memory.h"
 #include "passage.h"
 #include "renewal.h"
@@ -193,6 +194,9 @@ idem_once_new(struct idem_interceptor **out, struct idem_store *store,
     }
     once->store = store;
     once->shield = given->shield;
+    once->limit = (struct limit *)given->limit;
+    if (once->limit)
+        once->limit->behind = true;
     *out = &once->base;
     return IDEM_OK;
 }

@@ -15,6 +15,7 @@
 #define CONTAINER(type, member, pointer)                                       \
     ((type *)(void *)((char *)(pointer)-offsetof(type, member)))
 
+struct limit;
 struct memory;
 
 /* The fields of idem_once_counts, in its order. */
@@ -48,6 +49,7 @@ struct once {
     struct idem_interceptor base;
     struct idem_store *store;
     struct idem_shield *shield; /* NULL: none */
+    struct limit *limit;        /* NULL: none */
     struct memory *memory;      /* NULL: none */
     const struct idem_clock *clock;
     int64_t wait_cap_ns, epoch_ttl_ns;

@@ -35,6 +35,7 @@ passage_leave(struct passage *passage, const struct idem_answer *recorded)
 {
     struct shared_answer *shared = share(passage, recorded);
 
+    passage_give_back(passage);
     flights_leave(&passage->once->flights, &passage->flight, shared);
     shared_answer_unref(shared);
     idem_call_resume(passage->call, answer_step(passage));
@@ -101,12 +102,9 @@ nap_ns(struct passage *passage)
     return idem_clock_between(passage->once->clock, longest / 2, longest);
 }
 
-static void
-nap(struct passage *passage, int64_t for_ns)
+void
+passage_nap_until(struct passage *passage, int64_t until_ns)
 {
-    const struct idem_clock *clock = passage->once->clock;
-    int64_t until_ns = clock->monotonic_ns(clock) + for_ns;
-
     if (flights_nap(&passage->once->flights, &passage->flight, until_ns))
         return;
     verdict_stopped(passage);
@@ -114,11 +112,20 @@ nap(struct passage *passage, int64_t for_ns)
 }
 
 static void
-wait_for_other(struct passage *passage)
+nap(struct passage *passage, int64_t for_ns)
+{
+    const struct idem_clock *clock = passage->once->clock;
+
+    passage_nap_until(passage, clock->monotonic_ns(clock) + for_ns);
+}
+
+void
+passage_wait_for_other(struct passage *passage)
 {
     struct once *once = passage->once;
     int64_t now_ns = once->clock->monotonic_ns(once->clock);
 
+    passage_give_back(passage);
     passage->effect = IDEM_EFFECT_IN_DOUBT;
     passage->ticket.repeat = true;
     if (idem_call_interrupted(passage->call)) {
@@ -153,7 +160,7 @@ passage_judge(struct passage *passage)
         passage_fill(passage, &ticket->answer);
         passage_replay(passage, &ticket->answer);
     } else if (ticket->verdict == IDEM_VERDICT_RUNNING)
-        wait_for_other(passage);
+        passage_wait_for_other(passage);
     else {
         if (ticket->verdict == IDEM_VERDICT_ABANDONED)
             passage_remember_abandoned(passage);
@@ -188,6 +195,8 @@ passage_ask_store(struct passage *passage)
     struct idem_ticket *ticket = &passage->ticket;
     const struct idem_clock *clock = passage->once->clock;
 
+    if (!passage_admit(passage))
+        return;
     if (!passage->looking && states(passage)) {
         passage_state(passage);
         return;
@@ -260,7 +269,7 @@ end_nap(struct passage *passage)
     } else if (flights_stopped(&passage->once->flights)) {
         verdict_stopped(passage);
         passage_leave(passage, NULL);
-    } else
+    } else if (passage_end_line(passage))
         passage_ask(passage);
 }
 
@@ -269,6 +278,8 @@ wake(struct flight *flight, enum flight_wake why)
 {
     struct passage *passage = CONTAINER(struct passage, flight, flight);
 
+    if (why == FLIGHT_TURN)
+        passage_inherit(passage);
     if (why == FLIGHT_ANSWER)
         take_shared(passage);
     else if (why == FLIGHT_TURN || flight->place == FLIGHT_FIRST)

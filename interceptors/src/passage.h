@@ -2,6 +2,7 @@
 #define PASSAGE_H
 
 #include "once.h"
+#include "permits.h"
 #include "tx.h"
 
 struct renewal;
@@ -26,6 +27,7 @@ struct passage {
     struct flight flight;
     struct idem_shield_look look;
     struct tx_slot slot;
+    struct permit permit;
     struct renewal *renewal;
     struct shared_answer *shared; /* the answer, when another call got it or it
                                    * was in memory */
@@ -37,6 +39,8 @@ struct passage {
     bool up;          /* a handler was let through: this is the reply side */
     bool rebuilding;  /* its author makes the reply again that dropped lacks */
     struct idem_answer dropped;
+    bool admitted; /* it has its permit */
+    bool in_line;  /* … it naps until it has */
     bool numbered; /* its session's number was looked at since the claim */
     bool looking;  /* ask what became of the key, do not claim it */
     bool looked;   /* Redis was asked */
@@ -103,6 +107,19 @@ void passage_end_rebuild(struct passage *passage);
  * duplicates get; NULL: there is none, the next in line asks. */
 void passage_leave(struct passage *passage, const struct idem_answer *recorded);
 
+/* May it ask the authority, by the server's limit? False: it was kept in line,
+ * or was refused. */
+bool passage_admit(struct passage *passage);
+
+/* Its nap in line is over: true, unless it went on from there. */
+bool passage_end_line(struct passage *passage);
+
+/* Wait for another process, which runs the key. */
+void passage_wait_for_other(struct passage *passage);
+
+/* Nap until then, or until it is kicked. */
+void passage_nap_until(struct passage *passage, int64_t until_ns);
+
 /* Ask Redis; false: it is not wanted. */
 bool passage_look(struct passage *passage);
 
@@ -118,6 +135,12 @@ void passage_note_recorded(struct passage *passage);
 /* STATEMENT: run the handler's first half; it has come up. */
 void passage_state(struct passage *passage);
 void passage_stated(struct passage *passage);
+
+/* The first one's permit is this one's: it was in line for the key. */
+void passage_inherit(struct passage *passage);
+
+/* Its permit, or its place in line, is for others. */
+void passage_give_back(struct passage *passage);
 
 /* These keep the call. ----------------------------------------------------- */
 

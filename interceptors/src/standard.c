@@ -4,8 +4,11 @@
 #include <idem/deadline.h>
 #include <idem/key.h>
 #include <idem/ledger.h>
+#include <idem/limit.h>
 #include <idem/shield.h>
 #include <idem/standard.h>
+
+#define MAX_QUEUED 10000 /* as server.h says */
 
 static enum idem_status
 add_to_channel(struct idem_channel *channel,
@@ -58,12 +61,41 @@ idem_client_open(struct idem_channel **out, const char *target,
 /* Owns the store and the shield, also on failure. */
 static enum idem_status
 add_once(struct idem_server *server, struct idem_store *store,
-         const struct idem_once_options *options, struct idem_error *err)
+         const struct idem_once_options *options,
+         struct idem_interceptor *limit, struct idem_error *err)
 {
+    struct idem_once_options with =
+        options ? *options : (struct idem_once_options){0};
     struct idem_interceptor *once;
-    enum idem_status status = idem_once_new(&once, store, options, err);
+    enum idem_status status;
+
+    with.limit = limit;
+    status = idem_once_new(&once, store, &with, err);
 
     return status == IDEM_OK ? idem_server_add(server, once, err) : status;
+}
+
+/* A call that has its claim finds room before the workers: no more have a
+ * permit than may wait there. */
+static enum idem_status
+add_limit(struct idem_server *server, const struct idem_server_options *options,
+          struct idem_interceptor **limit, struct idem_error *err)
+{
+    unsigned max_queued =
+        options && options->max_queued ? options->max_queued : MAX_QUEUED;
+    struct idem_limit_options limits = {0};
+    enum idem_status status;
+
+    if (options && options->limits)
+        limits = *options->limits;
+    if (limits.max_in_flight > max_queued)
+        return idem_fail(err, IDEM_INVALID_ARGUMENT,
+                         "limits: max_in_flight %u is over max_queued %u",
+                         limits.max_in_flight, max_queued);
+    if (limits.max_in_flight == 0)
+        limits.max_in_flight = max_queued;
+    status = idem_limit_new(limit, &limits, err);
+    return status == IDEM_OK ? idem_server_add(server, *limit, err) : status;
 }
 
 static enum idem_status
@@ -89,17 +121,16 @@ idem_server_open(struct idem_server **out, struct idem_store *store,
                  const struct idem_server_options *options,
                  const struct idem_once_options *once, struct idem_error *err)
 {
-    struct idem_server *server;
+    struct idem_interceptor *limit;
+    struct idem_server *server = NULL;
     enum idem_status status = idem_server_new(&server, options, err);
 
-    if (status != IDEM_OK) {
+    if (status == IDEM_OK)
+        status = add_limit(server, options, &limit, err);
+    if (status != IDEM_OK || !store)
         drop(store, once);
-        return status;
-    }
-    if (store)
-        status = add_once(server, store, once, err);
     else
-        drop(NULL, once);
+        status = add_once(server, store, once, limit, err);
     if (status == IDEM_OK && store)
         status = idem_ledger_add(server, store, err);
     if (status == IDEM_OK)

@@ -7,6 +7,8 @@
  * never blocks, on the thread that read the request; or on one of the store's
  * that is this call's alone (idem_context_set_here). */
 
+#define FULL_RETRY_MS 100 /* more or less: not all come back together */
+
 void
 endpoint_let_go(void *kept)
 {
@@ -260,9 +262,13 @@ withdraw(struct idem_call *base, void *with)
 static void
 refuse_full(struct server_call *call)
 {
-    idem_call_fail(&call->call.base, IDEM_RESOURCE_EXHAUSTED,
-                   IDEM_EFFECT_REFUSED, NULL, "%u calls wait for a worker",
+    struct idem_call *base = &call->call.base;
+
+    idem_call_fail(base, IDEM_RESOURCE_EXHAUSTED, IDEM_EFFECT_REFUSED,
+                   IDEM_OVERLOADED, "%u calls wait for a worker",
                    call->peer->server->options.max_queued);
+    base->outcome.retry_after_ms = idem_clock_between(
+        base->clock, FULL_RETRY_MS / 2, FULL_RETRY_MS * 3 / 2);
 }
 
 /* --- OPENs that came together --- */

@@ -11,6 +11,7 @@
 #define MAX_STREAMS 100000
 #define MAX_MESSAGE ((size_t)4 << 20)
 #define MAX_MESSAGE_LIMIT ((size_t)1 << 30) /* a frame's size is 32 bits */
+#define MAX_DEPTH 100                       /* as message.h has it */
 #define HELLO_TIMEOUT_MS 10000
 #define DRAIN_MS 10000
 #define STALL_TIMEOUT_MS 30000
@@ -26,6 +27,18 @@ cores(void)
     long n = sysconf(_SC_NPROCESSORS_ONLN);
 
     return n > 0 ? (unsigned)n : 1;
+}
+
+/* How large a call may be. */
+static void
+with_size_defaults(struct idem_server_options *options)
+{
+    if (options->max_message == 0)
+        options->max_message = MAX_MESSAGE;
+    if (options->max_metadata == 0)
+        options->max_metadata = IDEM_METADATA_MAX;
+    if (options->max_depth == 0)
+        options->max_depth = MAX_DEPTH;
 }
 
 /* How long a connection may do what. */
@@ -57,8 +70,7 @@ with_defaults(const struct idem_server_options *given)
         options.max_connections = MAX_CONNECTIONS;
     if (options.max_streams == 0)
         options.max_streams = MAX_STREAMS;
-    if (options.max_message == 0)
-        options.max_message = MAX_MESSAGE;
+    with_size_defaults(&options);
     if (options.hello_timeout_ms == 0)
         options.hello_timeout_ms = HELLO_TIMEOUT_MS;
     if (options.drain_ms == 0)
@@ -80,14 +92,22 @@ check_options(const struct idem_server_options *options, struct idem_error *err)
     if (options->max_message > MAX_MESSAGE_LIMIT)
         return idem_fail(err, IDEM_INVALID_ARGUMENT, "max_message is over %zu",
                          MAX_MESSAGE_LIMIT);
+    if (options->max_metadata > IDEM_METADATA_MAX)
+        return idem_fail(err, IDEM_INVALID_ARGUMENT, "max_metadata is over %d",
+                         IDEM_METADATA_MAX);
+    if (options->max_depth > MAX_DEPTH)
+        return idem_fail(err, IDEM_INVALID_ARGUMENT, "max_depth is over %d",
+                         MAX_DEPTH);
     return IDEM_OK;
 }
 
 static enum idem_status
 add_validate(struct idem_server *server, struct idem_error *err)
 {
-    struct idem_message_limits limits = {.max_size =
-                                             server->options.max_message};
+    struct idem_message_limits limits = {
+        .max_size = server->options.max_message,
+        .max_depth = server->options.max_depth,
+    };
     struct idem_interceptor *validate = validate_new(&limits);
 
     if (!validate)

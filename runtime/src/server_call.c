@@ -215,6 +215,19 @@ new_call(struct peer *peer, const struct frame *frame)
     return call;
 }
 
+static enum idem_status
+check_metadata(const struct server_call *call, struct idem_error *err)
+{
+    size_t size = call->call.base.metadata.size;
+    size_t limit = call->peer->server->options.max_metadata;
+
+    if (size <= limit)
+        return IDEM_OK;
+    return idem_fail(err, IDEM_RESOURCE_EXHAUSTED,
+                     "the metadata is %zu bytes, the server takes %zu", size,
+                     limit);
+}
+
 /* Everything that outlives the frame is copied. */
 static enum idem_status
 fill(struct server_call *call, const struct frame *frame,
@@ -222,6 +235,7 @@ fill(struct server_call *call, const struct frame *frame,
      struct idem_error *err)
 {
     struct idem_call *base = &call->call.base;
+    enum idem_status status;
 
     call->entry = entry;
     base->method = entry->method;
@@ -242,8 +256,9 @@ fill(struct server_call *call, const struct frame *frame,
         idem_arena_copy(base->arena, frame->payload), frame->payload.size};
     if ((base->key.size > 0 && !base->key.data) || !base->request.data)
         return idem_fail(err, IDEM_RESOURCE_EXHAUSTED, "out of memory");
-    return header_open_metadata(frame->header, &base->metadata, base->arena,
-                                err);
+    status =
+        header_open_metadata(frame->header, &base->metadata, base->arena, err);
+    return status == IDEM_OK ? check_metadata(call, err) : status;
 }
 
 /* Into the peer's lists. */

@@ -3,6 +3,8 @@
 #include "channel.h"
 #include "server.h"
 
+#include <idem/standard.h>
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -151,14 +153,24 @@ listen_at(struct echo_world *world, struct idem_server *server,
     return status;
 }
 
+static enum idem_status
+make_server(struct echo_world *world, struct idem_server **server,
+            struct idem_error *err)
+{
+    const struct idem_server_options *options = &world->options.server;
+
+    if (world->options.standard)
+        return idem_server_open(server, NULL, options, NULL, err);
+    return idem_server_new(server, options, err);
+}
+
 struct idem_server *
 echo_world_server(struct echo_world *world)
 {
     struct idem_server *server = NULL;
     struct idem_error err = {0};
 
-    assert_int_equal(idem_server_new(&server, &world->options.server, &err),
-                     IDEM_OK);
+    assert_int_equal(make_server(world, &server, &err), IDEM_OK);
     assert_int_equal(echo_register(server, &handlers, world, &err), IDEM_OK);
     assert_int_equal(listen_at(world, server, world->address), IDEM_OK);
     if (!world->options.not_started)

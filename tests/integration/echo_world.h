@@ -24,6 +24,7 @@ struct echo_options {
     const struct io *server_io, *channel_io; /* NULL: the transport's own */
     struct idem_server_options server;
     struct idem_channel_options channel;
+    bool standard;    /* the chain of idem_server_open, without a store */
     bool not_started; /* listens, but takes no calls */
 };
 

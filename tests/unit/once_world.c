@@ -99,6 +99,7 @@ add_once(struct world *world, const struct idem_once_options *options)
         options ? *options : (struct idem_once_options){0};
 
     own.clock = &world->clock.clock;
+    own.limit = world->limit;
     assert_int_equal(
         idem_once_new(&world->once, &world->store.store, &own, NULL), IDEM_OK);
     assert_int_equal(chain_add(&world->chain, world->once, NULL), IDEM_OK);
@@ -128,6 +129,14 @@ world_use(struct world *world, const struct idem_once_options *options)
     memset(&world->chain, 0, sizeof(world->chain));
     fake_store_init(&world->store);
     add_once(world, options);
+}
+
+void
+world_use_limit(struct world *world, const struct idem_limit_options *options)
+{
+    assert_int_equal(idem_limit_new(&world->limit, options, NULL), IDEM_OK);
+    world_use(world, NULL);
+    assert_int_equal(chain_add(&world->chain, world->limit, NULL), IDEM_OK);
 }
 
 int

@@ -8,6 +8,7 @@
 #include "fake_clock.h"
 #include "fake_store.h"
 
+#include <idem/limit.h>
 #include <idem/once.h>
 
 /* once alone in a chain, between calls that a test makes and a store whose
@@ -18,7 +19,8 @@ struct world {
     struct idem_timers *timers;
     struct chain chain;
     struct idem_interceptor *once;
-    pthread_mutex_t lock; /* guards what calls say to the test */
+    struct idem_interceptor *limit; /* NULL: none */
+    pthread_mutex_t lock;           /* guards what calls say to the test */
     pthread_cond_t changed;
 };
 
@@ -51,6 +53,10 @@ int world_teardown(void **state);
 
 /* Put another once in place of the world's, before the first call. */
 void world_use(struct world *world, const struct idem_once_options *options);
+
+/* The same, with a limit in front whose permits it takes. */
+void world_use_limit(struct world *world,
+                     const struct idem_limit_options *options);
 
 void trial_begin(struct trial *trial, struct world *world,
                  const struct trial_options *options);

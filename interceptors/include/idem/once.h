@@ -53,12 +53,14 @@ struct idem_shield;
 struct idem_once_options {
     int64_t wait_cap_ms;  /* a duplicate waits at most; 0: 30,000 */
     unsigned max_repeats; /* of a handler after CONFLICT or UNKNOWN; 0: 5 */
-    struct idem_shield *shield; /* NULL: no Redis. The once owns it */
-    bool no_memory;             /* keep no answers in this process */
-    size_t memory_bytes;        /* of the answers that are kept; 0: 32 MiB */
-    unsigned memory_entries;    /* … and how many at most; 0: 65,536 */
-    int64_t epoch_ttl_ms; /* memory and Redis are asked for so long after the
-                           * authority last answered; 0: 5,000 */
+    struct idem_shield *shield;     /* NULL: no Redis. The once owns it */
+    struct idem_interceptor *limit; /* of the same chain, whose permits its
+                                     * calls need (limit.h); NULL: none */
+    bool no_memory;                 /* keep no answers in this process */
+    size_t memory_bytes;     /* of the answers that are kept; 0: 32 MiB */
+    unsigned memory_entries; /* … and how many at most; 0: 65,536 */
+    int64_t epoch_ttl_ms;    /* memory and Redis are asked for so long after the
+                              * authority last answered; 0: 5,000 */
     const struct idem_clock *clock; /* NULL: the system's */
 };
 

@@ -16,7 +16,8 @@ idem_client_open(struct idem_channel **channel, const char *target,
                  struct idem_error *err) IDEM_MUST_CHECK;
 
 /**
- * A server with the chain that a service wants: deadline > validate > once. It
+ * A server with the chain that a service wants: deadline > limit > validate >
+ * once. options->limits says how much it lets in (limit.h). It
  * also answers idem.v1.Ledger (ledger.h), when it has a store.
  *
  * @param store    the authority, owned by the server from here, also on

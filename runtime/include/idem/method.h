@@ -75,6 +75,15 @@ struct idem_retry_policy {
     uint32_t retryable;                /* bit 1 << code */
 };
 
+/* What the server lets in of a method. All zero: as much as of any. */
+struct idem_limit_policy {
+    unsigned max_in_flight; /* calls under way; 0: as many as the server's */
+    unsigned max_waiting;   /* for one of these to end */
+    unsigned rate_calls;    /* of one principal … 0: any number */
+    int64_t rate_per_ms;    /* … in this time */
+    unsigned rate_burst;    /* … and at once */
+};
+
 /* A path to a scalar field that is part of the key: offsets into nested
  * request structs, resolved by the generator. */
 struct idem_key_field {
@@ -147,6 +156,7 @@ struct idem_method {
     size_t max_reply;                  /* bytes of the largest stored reply */
     enum idem_oversize oversize;
     struct idem_retry_policy retry;
+    struct idem_limit_policy limit;
 };
 
 struct idem_service {

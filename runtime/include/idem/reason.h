@@ -42,6 +42,12 @@
  * way, and the call does not wait. */
 #define IDEM_TOO_MANY_IN_FLIGHT "TOO_MANY_IN_FLIGHT"
 
+/* RESOURCE_EXHAUSTED, refused: the server has more to do than it lets in, or
+ * the caller calls more often than it may (limit.h). The answer says when to
+ * come back. */
+#define IDEM_OVERLOADED "OVERLOADED"
+#define IDEM_RATE_LIMITED "RATE_LIMITED"
+
 /* DEADLINE_EXCEEDED: the time of one attempt is over, not that of the call. The
  * server goes on with it. */
 #define IDEM_ATTEMPT_TIMEOUT "ATTEMPT_TIMEOUT"

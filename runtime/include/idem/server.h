@@ -10,6 +10,8 @@
  * new → add, register, listen → start → drain → stop → free. */
 struct idem_server;
 
+struct idem_limit_options;
+
 /* All zero is all defaults. */
 struct idem_server_options {
     unsigned workers;    /* threads that run handlers; 0: 4 a core */
@@ -18,6 +20,9 @@ struct idem_server_options {
     unsigned max_connections; /* 0: 10,000 */
     unsigned max_streams; /* calls in flight on one connection; 0: 100,000 */
     size_t max_message;   /* bytes each way; 0: 4 MiB */
+    size_t max_metadata;  /* of a call, as metadata.h counts; 0: 8,192, which is
+                           * the most */
+    unsigned max_depth;   /* of messages inside messages; 0: 100, the most */
     int64_t hello_timeout_ms; /* for a new connection's preface; 0: 10,000 */
     int64_t stall_timeout_ms; /* for a frame that is begun, to come or to be
                                * taken, and 1 ms more for each 8 bytes of it;
@@ -28,6 +33,8 @@ struct idem_server_options {
     int64_t age_grace_ms;     /* for its calls after that; 0: 10,000 */
     unsigned max_pings;       /* of a connection in a minute; 0: 60 */
     int64_t drain_ms;         /* how long stop waits for calls; 0: 10,000 */
+    const struct idem_limit_options *limits; /* of idem_server_open's limit
+                                              * (limit.h); NULL: defaults */
     const struct idem_clock *clock; /* NULL: the system's. Must outlive it */
     const struct idem_tls_options *tls; /* of "tls+…" addresses; copied. NULL:
                                          * there are none */
@@ -85,7 +92,8 @@ IDEM_API enum idem_status idem_server_start(struct idem_server *server,
                                             struct idem_error *err)
     IDEM_MUST_CHECK;
 
-/* The chain, outermost first: "deadline > validate > once". */
+/* The chain, outermost first: "deadline > limit > validate >
+ * once". */
 IDEM_API const char *idem_server_chain(struct idem_server *server);
 
 /* Tell the clients to go elsewhere and refuse new calls; calls in flight go on.

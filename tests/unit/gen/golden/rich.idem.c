@@ -4,174 +4,153 @@
 void
 shop_buy_request_free(shop_buy_request *message)
 {
-    protobuf_c_message_free_unpacked((struct ProtobufCMessage *)message,
-                                     NULL);
+    protobuf_c_message_free_unpacked((struct ProtobufCMessage *)message, NULL);
 }
 
 void
 shop_buy_request_labels_entry_free(shop_buy_request_labels_entry *message)
 {
-    protobuf_c_message_free_unpacked((struct ProtobufCMessage *)message,
-                                     NULL);
+    protobuf_c_message_free_unpacked((struct ProtobufCMessage *)message, NULL);
 }
 
 void
 shop_buy_request_line_free(shop_buy_request_line *message)
 {
-    protobuf_c_message_free_unpacked((struct ProtobufCMessage *)message,
-                                     NULL);
+    protobuf_c_message_free_unpacked((struct ProtobufCMessage *)message, NULL);
 }
 
 void
 shop_buy_reply_free(shop_buy_reply *message)
 {
-    protobuf_c_message_free_unpacked((struct ProtobufCMessage *)message,
-                                     NULL);
+    protobuf_c_message_free_unpacked((struct ProtobufCMessage *)message, NULL);
 }
 
 void
 shop_http_hook_free(shop_http_hook *message)
 {
-    protobuf_c_message_free_unpacked((struct ProtobufCMessage *)message,
-                                     NULL);
+    protobuf_c_message_free_unpacked((struct ProtobufCMessage *)message, NULL);
 }
 
 void
 shop_party_free(shop_party *message)
 {
-    protobuf_c_message_free_unpacked((struct ProtobufCMessage *)message,
-                                     NULL);
+    protobuf_c_message_free_unpacked((struct ProtobufCMessage *)message, NULL);
 }
 
 /* A FileDescriptorSet: this file and all that it imports, imports first. */
-static const uint8_t file_descriptors[] = {
-};
+static const uint8_t file_descriptors[] = {};
 
 static enum idem_status
-invoke_shop_buy(const void *handlers,
-    struct idem_context *context,
-    const struct ProtobufCMessage *request,
-    struct ProtobufCMessage *reply)
+invoke_shop_buy(const void *handlers, struct idem_context *context,
+                const struct ProtobufCMessage *request,
+                struct ProtobufCMessage *reply)
 {
     const struct shop_handlers *table = handlers;
 
     if (!table->buy)
         return idem_context_fail(context, IDEM_UNIMPLEMENTED,
-            "%s has no handler", SHOP_BUY_METHOD);
-    return table->buy(context,
-        (const shop_buy_request *)request,
-        (shop_buy_reply *)reply);
+                                 "%s has no handler", SHOP_BUY_METHOD);
+    return table->buy(context, (const shop_buy_request *)request,
+                      (shop_buy_reply *)reply);
 }
 
 static enum idem_status
-invoke_shop_send_http_hook(const void *handlers,
-    struct idem_context *context,
-    const struct ProtobufCMessage *request,
-    struct ProtobufCMessage *reply)
+invoke_shop_send_http_hook(const void *handlers, struct idem_context *context,
+                           const struct ProtobufCMessage *request,
+                           struct ProtobufCMessage *reply)
 {
     const struct shop_handlers *table = handlers;
 
     if (!table->send_http_hook)
         return idem_context_fail(context, IDEM_UNIMPLEMENTED,
-            "%s has no handler", SHOP_SEND_HTTP_HOOK_METHOD);
-    return table->send_http_hook(context,
-        (const shop_http_hook *)request,
-        (google_protobuf_empty *)reply);
+                                 "%s has no handler",
+                                 SHOP_SEND_HTTP_HOOK_METHOD);
+    return table->send_http_hook(context, (const shop_http_hook *)request,
+                                 (google_protobuf_empty *)reply);
 }
 
 static enum idem_status
-invoke_shop_switch(const void *handlers,
-    struct idem_context *context,
-    const struct ProtobufCMessage *request,
-    struct ProtobufCMessage *reply)
+invoke_shop_switch(const void *handlers, struct idem_context *context,
+                   const struct ProtobufCMessage *request,
+                   struct ProtobufCMessage *reply)
 {
     const struct shop_handlers *table = handlers;
 
     if (!table->switch_)
         return idem_context_fail(context, IDEM_UNIMPLEMENTED,
-            "%s has no handler", SHOP_SWITCH_METHOD);
-    return table->switch_(context,
-        (const shop_party *)request,
-        (shop_party *)reply);
+                                 "%s has no handler", SHOP_SWITCH_METHOD);
+    return table->switch_(context, (const shop_party *)request,
+                          (shop_party *)reply);
 }
 
 static enum idem_probed
-probe_shop_switch(const void *handlers,
-    struct idem_context *context,
-    const struct ProtobufCMessage *request,
-    struct ProtobufCMessage *reply)
+probe_shop_switch(const void *handlers, struct idem_context *context,
+                  const struct ProtobufCMessage *request,
+                  struct ProtobufCMessage *reply)
 {
     const struct shop_handlers *table = handlers;
 
     if (!table->switch_probe)
         return IDEM_PROBED_UNKNOWN;
-    return table->switch_probe(context,
-        (const shop_party *)request,
-        (shop_party *)reply);
+    return table->switch_probe(context, (const shop_party *)request,
+                               (shop_party *)reply);
 }
 
 static enum idem_status
-rebuild_shop_switch(const void *handlers,
-    struct idem_context *context,
-    const struct ProtobufCMessage *request,
-    struct ProtobufCMessage *reply)
+rebuild_shop_switch(const void *handlers, struct idem_context *context,
+                    const struct ProtobufCMessage *request,
+                    struct ProtobufCMessage *reply)
 {
     const struct shop_handlers *table = handlers;
 
     if (!table->switch_rebuild)
         return idem_context_fail(context, IDEM_UNIMPLEMENTED,
-            "%s has no rebuild", SHOP_SWITCH_METHOD);
-    return table->switch_rebuild(context,
-        (const shop_party *)request,
-        (shop_party *)reply);
+                                 "%s has no rebuild", SHOP_SWITCH_METHOD);
+    return table->switch_rebuild(context, (const shop_party *)request,
+                                 (shop_party *)reply);
 }
 
 static enum idem_status
-invoke_shop_delete(const void *handlers,
-    struct idem_context *context,
-    const struct ProtobufCMessage *request,
-    struct ProtobufCMessage *reply)
+invoke_shop_delete(const void *handlers, struct idem_context *context,
+                   const struct ProtobufCMessage *request,
+                   struct ProtobufCMessage *reply)
 {
     const struct shop_handlers *table = handlers;
 
     if (!table->delete_)
         return idem_context_fail(context, IDEM_UNIMPLEMENTED,
-            "%s has no handler", SHOP_DELETE_METHOD);
-    return table->delete_(context,
-        (const shop_common_money *)request,
-        (shop_common_money *)reply);
+                                 "%s has no handler", SHOP_DELETE_METHOD);
+    return table->delete_(context, (const shop_common_money *)request,
+                          (shop_common_money *)reply);
 }
 
 static enum idem_status
-invoke_shop_call_register(const void *handlers,
-    struct idem_context *context,
-    const struct ProtobufCMessage *request,
-    struct ProtobufCMessage *reply)
+invoke_shop_call_register(const void *handlers, struct idem_context *context,
+                          const struct ProtobufCMessage *request,
+                          struct ProtobufCMessage *reply)
 {
     const struct shop_handlers *table = handlers;
 
     if (!table->register_)
         return idem_context_fail(context, IDEM_UNIMPLEMENTED,
-            "%s has no handler", SHOP_CALL_REGISTER_METHOD);
-    return table->register_(context,
-        (const shop_party *)request,
-        (shop_party *)reply);
+                                 "%s has no handler",
+                                 SHOP_CALL_REGISTER_METHOD);
+    return table->register_(context, (const shop_party *)request,
+                            (shop_party *)reply);
 }
 
 static enum idem_status
-invoke_shop_look(const void *handlers,
-    struct idem_context *context,
-    const struct ProtobufCMessage *request,
-    struct ProtobufCMessage *reply)
+invoke_shop_look(const void *handlers, struct idem_context *context,
+                 const struct ProtobufCMessage *request,
+                 struct ProtobufCMessage *reply)
 {
     const struct shop_handlers *table = handlers;
 
     if (!table->look)
         return idem_context_fail(context, IDEM_UNIMPLEMENTED,
-            "%s has no handler", SHOP_LOOK_METHOD);
-    return table->look(context,
-        (const shop_buy_request *)request,
-        (shop_buy_reply *)reply);
+                                 "%s has no handler", SHOP_LOOK_METHOD);
+    return table->look(context, (const shop_buy_request *)request,
+                       (shop_buy_reply *)reply);
 }
 
 static const unsigned shop_buy_key_0[] = {1};
@@ -183,7 +162,7 @@ static const struct idem_key_field shop_buy_key[] = {
 
 static const struct idem_ignored_field shop_buy_ignored[] = {
     {&shop__v1__buy_request__line__descriptor, 4}, /* trace */
-    {&shop__v1__buy_request__descriptor, 10}, /* at */
+    {&shop__v1__buy_request__descriptor, 10},      /* at */
 };
 
 static const struct idem_map_field shop_buy_maps[] = {
@@ -192,7 +171,7 @@ static const struct idem_map_field shop_buy_maps[] = {
 
 static const struct idem_ignored_field shop_look_ignored[] = {
     {&shop__v1__buy_request__line__descriptor, 4}, /* trace */
-    {&shop__v1__buy_request__descriptor, 10}, /* at */
+    {&shop__v1__buy_request__descriptor, 10},      /* at */
 };
 
 static const struct idem_map_field shop_look_maps[] = {
@@ -236,6 +215,11 @@ const struct idem_method shop_methods[6] = {
                   .max_backoff_ms = 500,
                   .backoff_multiplier_milli = 1500,
                   .retryable = 0x4100},
+        .limit = {.max_in_flight = 16,
+                  .max_waiting = 100,
+                  .rate_calls = 50,
+                  .rate_per_ms = 1000,
+                  .rate_burst = 10},
     },
     {
         .name = SHOP_SEND_HTTP_HOOK_METHOD,
@@ -267,6 +251,11 @@ const struct idem_method shop_methods[6] = {
                   .max_backoff_ms = 2000,
                   .backoff_multiplier_milli = 2000,
                   .retryable = 0x4004},
+        .limit = {.max_in_flight = 2,
+                  .max_waiting = 3,
+                  .rate_calls = 0,
+                  .rate_per_ms = 0,
+                  .rate_burst = 0},
     },
     {
         .name = SHOP_SWITCH_METHOD,
@@ -398,33 +387,31 @@ const struct idem_service shop_service = {
 };
 
 enum idem_status
-shop_register(struct idem_server *server,
-    const struct shop_handlers *handlers,
-    void *user, struct idem_error *err)
+shop_register(struct idem_server *server, const struct shop_handlers *handlers,
+              void *user, struct idem_error *err)
 {
     if (handlers->switch_ && !handlers->switch_probe)
-        return idem_fail(err, IDEM_FAILED_PRECONDITION,
+        return idem_fail(
+            err, IDEM_FAILED_PRECONDITION,
             "%s states after_crash: PROBE: fill the slot switch_probe",
             SHOP_SWITCH_METHOD);
     if (handlers->switch_ && !handlers->switch_rebuild)
-        return idem_fail(err, IDEM_FAILED_PRECONDITION,
+        return idem_fail(
+            err, IDEM_FAILED_PRECONDITION,
             "%s states oversize: REBUILD: fill the slot switch_rebuild",
             SHOP_SWITCH_METHOD);
-    return idem_server_register(server, &shop_service,
-        handlers, sizeof(*handlers), user, err);
+    return idem_server_register(server, &shop_service, handlers,
+                                sizeof(*handlers), user, err);
 }
 
 enum idem_status
-shop_buy(struct idem_channel *channel,
-    const shop_buy_request *request,
-    shop_buy_reply **reply,
-    const struct idem_call_options *options,
-    struct idem_outcome *outcome)
+shop_buy(struct idem_channel *channel, const shop_buy_request *request,
+         shop_buy_reply **reply, const struct idem_call_options *options,
+         struct idem_outcome *outcome)
 {
     struct ProtobufCMessage *raw = NULL;
-    enum idem_status status = idem_channel_call(channel,
-        &shop_buy_method,
-        (const struct ProtobufCMessage *)request,
+    enum idem_status status = idem_channel_call(
+        channel, &shop_buy_method, (const struct ProtobufCMessage *)request,
         reply ? &raw : NULL, options, outcome);
 
     if (reply && status == IDEM_OK)
@@ -433,9 +420,8 @@ shop_buy(struct idem_channel *channel,
 }
 
 static void
-finish_shop_buy(struct idem_call *call,
-    const struct ProtobufCMessage *reply,
-    const struct idem_outcome *outcome, void (*author)(void))
+finish_shop_buy(struct idem_call *call, const struct ProtobufCMessage *reply,
+                const struct idem_outcome *outcome, void (*author)(void))
 {
     shop_buy_done *done = (shop_buy_done *)author;
 
@@ -444,26 +430,21 @@ finish_shop_buy(struct idem_call *call,
 }
 
 struct idem_call *
-shop_buy_async(struct idem_channel *channel,
-    const shop_buy_request *request,
-    const struct idem_call_options *options,
-    shop_buy_done *done)
+shop_buy_async(struct idem_channel *channel, const shop_buy_request *request,
+               const struct idem_call_options *options, shop_buy_done *done)
 {
-    return idem_channel_start(channel,
-        &shop_buy_method,
-        (const struct ProtobufCMessage *)request, options,
-        finish_shop_buy,
-        (void (*)(void))done);
+    return idem_channel_start(channel, &shop_buy_method,
+                              (const struct ProtobufCMessage *)request, options,
+                              finish_shop_buy, (void (*)(void))done);
 }
 
 enum idem_status
-shop_buy_read_reply(struct idem_bytes bytes,
-    shop_buy_reply **reply,
-    struct idem_error *err)
+shop_buy_read_reply(struct idem_bytes bytes, shop_buy_reply **reply,
+                    struct idem_error *err)
 {
     struct ProtobufCMessage *raw;
-    enum idem_status status = idem_channel_read_reply(
-        &shop_buy_method, bytes, &raw, err);
+    enum idem_status status =
+        idem_channel_read_reply(&shop_buy_method, bytes, &raw, err);
 
     if (status == IDEM_OK)
         *reply = (shop_buy_reply *)raw;
@@ -471,17 +452,16 @@ shop_buy_read_reply(struct idem_bytes bytes,
 }
 
 enum idem_status
-shop_send_http_hook(struct idem_channel *channel,
-    const shop_http_hook *request,
-    google_protobuf_empty **reply,
-    const struct idem_call_options *options,
-    struct idem_outcome *outcome)
+shop_send_http_hook(struct idem_channel *channel, const shop_http_hook *request,
+                    google_protobuf_empty **reply,
+                    const struct idem_call_options *options,
+                    struct idem_outcome *outcome)
 {
     struct ProtobufCMessage *raw = NULL;
-    enum idem_status status = idem_channel_call(channel,
-        &shop_send_http_hook_method,
-        (const struct ProtobufCMessage *)request,
-        reply ? &raw : NULL, options, outcome);
+    enum idem_status status =
+        idem_channel_call(channel, &shop_send_http_hook_method,
+                          (const struct ProtobufCMessage *)request,
+                          reply ? &raw : NULL, options, outcome);
 
     if (reply && status == IDEM_OK)
         *reply = (google_protobuf_empty *)raw;
@@ -490,8 +470,9 @@ shop_send_http_hook(struct idem_channel *channel,
 
 static void
 finish_shop_send_http_hook(struct idem_call *call,
-    const struct ProtobufCMessage *reply,
-    const struct idem_outcome *outcome, void (*author)(void))
+                           const struct ProtobufCMessage *reply,
+                           const struct idem_outcome *outcome,
+                           void (*author)(void))
 {
     shop_send_http_hook_done *done = (shop_send_http_hook_done *)author;
 
@@ -501,25 +482,23 @@ finish_shop_send_http_hook(struct idem_call *call,
 
 struct idem_call *
 shop_send_http_hook_async(struct idem_channel *channel,
-    const shop_http_hook *request,
-    const struct idem_call_options *options,
-    shop_send_http_hook_done *done)
+                          const shop_http_hook *request,
+                          const struct idem_call_options *options,
+                          shop_send_http_hook_done *done)
 {
-    return idem_channel_start(channel,
-        &shop_send_http_hook_method,
-        (const struct ProtobufCMessage *)request, options,
-        finish_shop_send_http_hook,
-        (void (*)(void))done);
+    return idem_channel_start(channel, &shop_send_http_hook_method,
+                              (const struct ProtobufCMessage *)request, options,
+                              finish_shop_send_http_hook, (void (*)(void))done);
 }
 
 enum idem_status
 shop_send_http_hook_read_reply(struct idem_bytes bytes,
-    google_protobuf_empty **reply,
-    struct idem_error *err)
+                               google_protobuf_empty **reply,
+                               struct idem_error *err)
 {
     struct ProtobufCMessage *raw;
-    enum idem_status status = idem_channel_read_reply(
-        &shop_send_http_hook_method, bytes, &raw, err);
+    enum idem_status status =
+        idem_channel_read_reply(&shop_send_http_hook_method, bytes, &raw, err);
 
     if (status == IDEM_OK)
         *reply = (google_protobuf_empty *)raw;
@@ -527,16 +506,13 @@ shop_send_http_hook_read_reply(struct idem_bytes bytes,
 }
 
 enum idem_status
-shop_switch(struct idem_channel *channel,
-    const shop_party *request,
-    shop_party **reply,
-    const struct idem_call_options *options,
-    struct idem_outcome *outcome)
+shop_switch(struct idem_channel *channel, const shop_party *request,
+            shop_party **reply, const struct idem_call_options *options,
+            struct idem_outcome *outcome)
 {
     struct ProtobufCMessage *raw = NULL;
-    enum idem_status status = idem_channel_call(channel,
-        &shop_switch_method,
-        (const struct ProtobufCMessage *)request,
+    enum idem_status status = idem_channel_call(
+        channel, &shop_switch_method, (const struct ProtobufCMessage *)request,
         reply ? &raw : NULL, options, outcome);
 
     if (reply && status == IDEM_OK)
@@ -545,9 +521,8 @@ shop_switch(struct idem_channel *channel,
 }
 
 static void
-finish_shop_switch(struct idem_call *call,
-    const struct ProtobufCMessage *reply,
-    const struct idem_outcome *outcome, void (*author)(void))
+finish_shop_switch(struct idem_call *call, const struct ProtobufCMessage *reply,
+                   const struct idem_outcome *outcome, void (*author)(void))
 {
     shop_switch_done *done = (shop_switch_done *)author;
 
@@ -556,26 +531,22 @@ finish_shop_switch(struct idem_call *call,
 }
 
 struct idem_call *
-shop_switch_async(struct idem_channel *channel,
-    const shop_party *request,
-    const struct idem_call_options *options,
-    shop_switch_done *done)
+shop_switch_async(struct idem_channel *channel, const shop_party *request,
+                  const struct idem_call_options *options,
+                  shop_switch_done *done)
 {
-    return idem_channel_start(channel,
-        &shop_switch_method,
-        (const struct ProtobufCMessage *)request, options,
-        finish_shop_switch,
-        (void (*)(void))done);
+    return idem_channel_start(channel, &shop_switch_method,
+                              (const struct ProtobufCMessage *)request, options,
+                              finish_shop_switch, (void (*)(void))done);
 }
 
 enum idem_status
-shop_switch_read_reply(struct idem_bytes bytes,
-    shop_party **reply,
-    struct idem_error *err)
+shop_switch_read_reply(struct idem_bytes bytes, shop_party **reply,
+                       struct idem_error *err)
 {
     struct ProtobufCMessage *raw;
-    enum idem_status status = idem_channel_read_reply(
-        &shop_switch_method, bytes, &raw, err);
+    enum idem_status status =
+        idem_channel_read_reply(&shop_switch_method, bytes, &raw, err);
 
     if (status == IDEM_OK)
         *reply = (shop_party *)raw;
@@ -583,16 +554,13 @@ shop_switch_read_reply(struct idem_bytes bytes,
 }
 
 enum idem_status
-shop_delete(struct idem_channel *channel,
-    const shop_common_money *request,
-    shop_common_money **reply,
-    const struct idem_call_options *options,
-    struct idem_outcome *outcome)
+shop_delete(struct idem_channel *channel, const shop_common_money *request,
+            shop_common_money **reply, const struct idem_call_options *options,
+            struct idem_outcome *outcome)
 {
     struct ProtobufCMessage *raw = NULL;
-    enum idem_status status = idem_channel_call(channel,
-        &shop_delete_method,
-        (const struct ProtobufCMessage *)request,
+    enum idem_status status = idem_channel_call(
+        channel, &shop_delete_method, (const struct ProtobufCMessage *)request,
         reply ? &raw : NULL, options, outcome);
 
     if (reply && status == IDEM_OK)
@@ -601,9 +569,8 @@ shop_delete(struct idem_channel *channel,
 }
 
 static void
-finish_shop_delete(struct idem_call *call,
-    const struct ProtobufCMessage *reply,
-    const struct idem_outcome *outcome, void (*author)(void))
+finish_shop_delete(struct idem_call *call, const struct ProtobufCMessage *reply,
+                   const struct idem_outcome *outcome, void (*author)(void))
 {
     shop_delete_done *done = (shop_delete_done *)author;
 
@@ -613,29 +580,25 @@ finish_shop_delete(struct idem_call *call,
 
 struct idem_call *
 shop_delete_async(struct idem_channel *channel,
-    const shop_common_money *request,
-    const struct idem_call_options *options,
-    shop_delete_done *done)
+                  const shop_common_money *request,
+                  const struct idem_call_options *options,
+                  shop_delete_done *done)
 {
-    return idem_channel_start(channel,
-        &shop_delete_method,
-        (const struct ProtobufCMessage *)request, options,
-        finish_shop_delete,
-        (void (*)(void))done);
+    return idem_channel_start(channel, &shop_delete_method,
+                              (const struct ProtobufCMessage *)request, options,
+                              finish_shop_delete, (void (*)(void))done);
 }
 
 enum idem_status
-shop_call_register(struct idem_channel *channel,
-    const shop_party *request,
-    shop_party **reply,
-    const struct idem_call_options *options,
-    struct idem_outcome *outcome)
+shop_call_register(struct idem_channel *channel, const shop_party *request,
+                   shop_party **reply, const struct idem_call_options *options,
+                   struct idem_outcome *outcome)
 {
     struct ProtobufCMessage *raw = NULL;
-    enum idem_status status = idem_channel_call(channel,
-        &shop_call_register_method,
-        (const struct ProtobufCMessage *)request,
-        reply ? &raw : NULL, options, outcome);
+    enum idem_status status =
+        idem_channel_call(channel, &shop_call_register_method,
+                          (const struct ProtobufCMessage *)request,
+                          reply ? &raw : NULL, options, outcome);
 
     if (reply && status == IDEM_OK)
         *reply = (shop_party *)raw;
@@ -644,8 +607,9 @@ shop_call_register(struct idem_channel *channel,
 
 static void
 finish_shop_call_register(struct idem_call *call,
-    const struct ProtobufCMessage *reply,
-    const struct idem_outcome *outcome, void (*author)(void))
+                          const struct ProtobufCMessage *reply,
+                          const struct idem_outcome *outcome,
+                          void (*author)(void))
 {
     shop_call_register_done *done = (shop_call_register_done *)author;
 
@@ -655,28 +619,23 @@ finish_shop_call_register(struct idem_call *call,
 
 struct idem_call *
 shop_call_register_async(struct idem_channel *channel,
-    const shop_party *request,
-    const struct idem_call_options *options,
-    shop_call_register_done *done)
+                         const shop_party *request,
+                         const struct idem_call_options *options,
+                         shop_call_register_done *done)
 {
-    return idem_channel_start(channel,
-        &shop_call_register_method,
-        (const struct ProtobufCMessage *)request, options,
-        finish_shop_call_register,
-        (void (*)(void))done);
+    return idem_channel_start(channel, &shop_call_register_method,
+                              (const struct ProtobufCMessage *)request, options,
+                              finish_shop_call_register, (void (*)(void))done);
 }
 
 enum idem_status
-shop_look(struct idem_channel *channel,
-    const shop_buy_request *request,
-    shop_buy_reply **reply,
-    const struct idem_call_options *options,
-    struct idem_outcome *outcome)
+shop_look(struct idem_channel *channel, const shop_buy_request *request,
+          shop_buy_reply **reply, const struct idem_call_options *options,
+          struct idem_outcome *outcome)
 {
     struct ProtobufCMessage *raw = NULL;
-    enum idem_status status = idem_channel_call(channel,
-        &shop_look_method,
-        (const struct ProtobufCMessage *)request,
+    enum idem_status status = idem_channel_call(
+        channel, &shop_look_method, (const struct ProtobufCMessage *)request,
         reply ? &raw : NULL, options, outcome);
 
     if (reply && status == IDEM_OK)
@@ -685,9 +644,8 @@ shop_look(struct idem_channel *channel,
 }
 
 static void
-finish_shop_look(struct idem_call *call,
-    const struct ProtobufCMessage *reply,
-    const struct idem_outcome *outcome, void (*author)(void))
+finish_shop_look(struct idem_call *call, const struct ProtobufCMessage *reply,
+                 const struct idem_outcome *outcome, void (*author)(void))
 {
     shop_look_done *done = (shop_look_done *)author;
 
@@ -696,54 +654,47 @@ finish_shop_look(struct idem_call *call,
 }
 
 struct idem_call *
-shop_look_async(struct idem_channel *channel,
-    const shop_buy_request *request,
-    const struct idem_call_options *options,
-    shop_look_done *done)
+shop_look_async(struct idem_channel *channel, const shop_buy_request *request,
+                const struct idem_call_options *options, shop_look_done *done)
 {
-    return idem_channel_start(channel,
-        &shop_look_method,
-        (const struct ProtobufCMessage *)request, options,
-        finish_shop_look,
-        (void (*)(void))done);
+    return idem_channel_start(channel, &shop_look_method,
+                              (const struct ProtobufCMessage *)request, options,
+                              finish_shop_look, (void (*)(void))done);
 }
 
 static enum idem_status
 invoke_shop_back_office_close(const void *handlers,
-    struct idem_context *context,
-    const struct ProtobufCMessage *request,
-    struct ProtobufCMessage *reply)
+                              struct idem_context *context,
+                              const struct ProtobufCMessage *request,
+                              struct ProtobufCMessage *reply)
 {
     const struct shop_back_office_handlers *table = handlers;
 
     if (!table->close)
         return idem_context_fail(context, IDEM_UNIMPLEMENTED,
-            "%s has no handler", SHOP_BACK_OFFICE_CLOSE_METHOD);
-    return table->close(context,
-        (const google_protobuf_empty *)request,
-        (google_protobuf_empty *)reply);
+                                 "%s has no handler",
+                                 SHOP_BACK_OFFICE_CLOSE_METHOD);
+    return table->close(context, (const google_protobuf_empty *)request,
+                        (google_protobuf_empty *)reply);
 }
 
 static enum idem_status
-invoke_shop_back_office_move(const void *handlers,
-    struct idem_context *context,
-    const struct ProtobufCMessage *request,
-    struct ProtobufCMessage *reply)
+invoke_shop_back_office_move(const void *handlers, struct idem_context *context,
+                             const struct ProtobufCMessage *request,
+                             struct ProtobufCMessage *reply)
 {
     const struct shop_back_office_handlers *table = handlers;
-    const struct idem_rows *const *rows =
-        idem_context_rows(context);
+    const struct idem_rows *const *rows = idem_context_rows(context);
 
     if (!table->move_statements || !table->move_reply)
         return idem_context_fail(context, IDEM_UNIMPLEMENTED,
-            "%s has no handler", SHOP_BACK_OFFICE_MOVE_METHOD);
+                                 "%s has no handler",
+                                 SHOP_BACK_OFFICE_MOVE_METHOD);
     if (!rows)
-        return table->move_statements(context,
-            (const shop_party *)request,
-            idem_context_statements(context));
-    return table->move_reply(context,
-        (const shop_party *)request, rows,
-        (shop_buy_reply *)reply);
+        return table->move_statements(context, (const shop_party *)request,
+                                      idem_context_statements(context));
+    return table->move_reply(context, (const shop_party *)request, rows,
+                             (shop_buy_reply *)reply);
 }
 
 static enum idem_status
@@ -870,25 +821,25 @@ const struct idem_service shop_back_office_service = {
 
 enum idem_status
 shop_back_office_register(struct idem_server *server,
-    const struct shop_back_office_handlers *handlers,
-    void *user, struct idem_error *err)
+                          const struct shop_back_office_handlers *handlers,
+                          void *user, struct idem_error *err)
 {
-    return idem_server_register(server, &shop_back_office_service,
-        handlers, sizeof(*handlers), user, err);
+    return idem_server_register(server, &shop_back_office_service, handlers,
+                                sizeof(*handlers), user, err);
 }
 
 enum idem_status
 shop_back_office_close(struct idem_channel *channel,
-    const google_protobuf_empty *request,
-    google_protobuf_empty **reply,
-    const struct idem_call_options *options,
-    struct idem_outcome *outcome)
+                       const google_protobuf_empty *request,
+                       google_protobuf_empty **reply,
+                       const struct idem_call_options *options,
+                       struct idem_outcome *outcome)
 {
     struct ProtobufCMessage *raw = NULL;
-    enum idem_status status = idem_channel_call(channel,
-        &shop_back_office_close_method,
-        (const struct ProtobufCMessage *)request,
-        reply ? &raw : NULL, options, outcome);
+    enum idem_status status =
+        idem_channel_call(channel, &shop_back_office_close_method,
+                          (const struct ProtobufCMessage *)request,
+                          reply ? &raw : NULL, options, outcome);
 
     if (reply && status == IDEM_OK)
         *reply = (google_protobuf_empty *)raw;
@@ -897,8 +848,9 @@ shop_back_office_close(struct idem_channel *channel,
 
 static void
 finish_shop_back_office_close(struct idem_call *call,
-    const struct ProtobufCMessage *reply,
-    const struct idem_outcome *outcome, void (*author)(void))
+                              const struct ProtobufCMessage *reply,
+                              const struct idem_outcome *outcome,
+                              void (*author)(void))
 {
     shop_back_office_close_done *done = (shop_back_office_close_done *)author;
 
@@ -908,21 +860,20 @@ finish_shop_back_office_close(struct idem_call *call,
 
 struct idem_call *
 shop_back_office_close_async(struct idem_channel *channel,
-    const google_protobuf_empty *request,
-    const struct idem_call_options *options,
-    shop_back_office_close_done *done)
+                             const google_protobuf_empty *request,
+                             const struct idem_call_options *options,
+                             shop_back_office_close_done *done)
 {
-    return idem_channel_start(channel,
-        &shop_back_office_close_method,
-        (const struct ProtobufCMessage *)request, options,
-        finish_shop_back_office_close,
-        (void (*)(void))done);
+    return idem_channel_start(channel, &shop_back_office_close_method,
+                              (const struct ProtobufCMessage *)request, options,
+                              finish_shop_back_office_close,
+                              (void (*)(void))done);
 }
 
 enum idem_status
 shop_back_office_close_read_reply(struct idem_bytes bytes,
-    google_protobuf_empty **reply,
-    struct idem_error *err)
+                                  google_protobuf_empty **reply,
+                                  struct idem_error *err)
 {
     struct ProtobufCMessage *raw;
     enum idem_status status = idem_channel_read_reply(
@@ -934,17 +885,16 @@ shop_back_office_close_read_reply(struct idem_bytes bytes,
 }
 
 enum idem_status
-shop_back_office_move(struct idem_channel *channel,
-    const shop_party *request,
-    shop_buy_reply **reply,
-    const struct idem_call_options *options,
-    struct idem_outcome *outcome)
+shop_back_office_move(struct idem_channel *channel, const shop_party *request,
+                      shop_buy_reply **reply,
+                      const struct idem_call_options *options,
+                      struct idem_outcome *outcome)
 {
     struct ProtobufCMessage *raw = NULL;
-    enum idem_status status = idem_channel_call(channel,
-        &shop_back_office_move_method,
-        (const struct ProtobufCMessage *)request,
-        reply ? &raw : NULL, options, outcome);
+    enum idem_status status =
+        idem_channel_call(channel, &shop_back_office_move_method,
+                          (const struct ProtobufCMessage *)request,
+                          reply ? &raw : NULL, options, outcome);
 
     if (reply && status == IDEM_OK)
         *reply = (shop_buy_reply *)raw;
@@ -953,8 +903,9 @@ shop_back_office_move(struct idem_channel *channel,
 
 static void
 finish_shop_back_office_move(struct idem_call *call,
-    const struct ProtobufCMessage *reply,
-    const struct idem_outcome *outcome, void (*author)(void))
+                             const struct ProtobufCMessage *reply,
+                             const struct idem_outcome *outcome,
+                             void (*author)(void))
 {
     shop_back_office_move_done *done = (shop_back_office_move_done *)author;
 
@@ -964,21 +915,19 @@ finish_shop_back_office_move(struct idem_call *call,
 
 struct idem_call *
 shop_back_office_move_async(struct idem_channel *channel,
-    const shop_party *request,
-    const struct idem_call_options *options,
-    shop_back_office_move_done *done)
+                            const shop_party *request,
+                            const struct idem_call_options *options,
+                            shop_back_office_move_done *done)
 {
-    return idem_channel_start(channel,
-        &shop_back_office_move_method,
-        (const struct ProtobufCMessage *)request, options,
-        finish_shop_back_office_move,
-        (void (*)(void))done);
+    return idem_channel_start(channel, &shop_back_office_move_method,
+                              (const struct ProtobufCMessage *)request, options,
+                              finish_shop_back_office_move,
+                              (void (*)(void))done);
 }
 
 enum idem_status
 shop_back_office_move_read_reply(struct idem_bytes bytes,
-    shop_buy_reply **reply,
-    struct idem_error *err)
+                                 shop_buy_reply **reply, struct idem_error *err)
 {
     struct ProtobufCMessage *raw;
     enum idem_status status = idem_channel_read_reply(
