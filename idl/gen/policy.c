@@ -153,7 +153,7 @@ fill_retry(struct policy *policy)
         return;
     policy->max_attempts = retry->max_attempts;
     if (policy->max_attempts == 0 || policy->max_attempts > POLICY_ATTEMPTS_MAX)
-        policy->max_attempts = POLICY_ATTEMPTS_MAX;
+        policy->max_attempts = POLICY_ATTEMPTS;
     policy->initial_backoff_ms = or_default(retry->initial_backoff_ms, 100);
     policy->max_backoff_ms = or_default(retry->max_backoff_ms, 2000);
     if (multiplier >= 1 && multiplier <= 1000)

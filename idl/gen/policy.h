@@ -6,7 +6,8 @@
 /* A method's options, as stated and as they count: the defaults of
  * idem/v1/options.proto are filled in here and nowhere else. */
 
-#define POLICY_ATTEMPTS_MAX 5
+#define POLICY_ATTEMPTS 5
+#define POLICY_ATTEMPTS_MAX 100
 #define POLICY_WINDOW_S 86400        /* a day */
 #define POLICY_WINDOW_MAX_S 34560000 /* 400 days */
 #define POLICY_REPLY_BYTES 1048576   /* 1 MiB */

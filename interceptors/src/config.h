@@ -8,7 +8,10 @@
  * what idem adds (docs/policy.md). Read as a whole or not at all. Constant once
  * read. */
 
-#define CONFIG_ATTEMPTS_MAX 5 /* more are as many (gRFC A6) */
+/* Attempts of a call at most: what a program says, from 2 to
+ * CONFIG_ATTEMPTS_MAX, or gRFC A6's 5. More are as many. */
+#define CONFIG_ATTEMPTS_DEFAULT 5
+#define CONFIG_ATTEMPTS_MAX 100
 
 #define CONFIG_BALANCING_MAX 80
 
@@ -86,7 +89,7 @@ struct config_listener {
 /**
  * Read all of it and tell all that is wrong.
  *
- * @param attempts_max  more attempts are as many; CONFIG_ATTEMPTS_MAX or less
+ * @param attempts_max  more attempts are as many
  * @return the caller's; NULL when there was a fault
  */
 struct config *config_read(struct idem_bytes json, unsigned attempts_max,

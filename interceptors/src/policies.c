@@ -185,6 +185,10 @@ idem_policy_new(struct idem_interceptor **out,
     if (options->config_file && options->config_json)
         return idem_fail(err, IDEM_INVALID_ARGUMENT,
                          "config_file and config_json are both given");
+    if (options->max_attempts > CONFIG_ATTEMPTS_MAX)
+        return idem_fail(err, IDEM_INVALID_ARGUMENT,
+                         "max_attempts is %u; it is at most %d",
+                         options->max_attempts, CONFIG_ATTEMPTS_MAX);
     policies = bare(options);
     status = policies_load(policies, options->config_json, false, err);
     if (status == IDEM_OK && policies->path)

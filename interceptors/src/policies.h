@@ -26,6 +26,7 @@
 struct policy_book {
     atomic_uint refs;
     struct config *file, *environment; /* NULL: none */
+    unsigned attempts_max;             /* the program's */
     pthread_mutex_t lock;              /* guards the pages */
     struct policy_page *pages;         /* by the method's address */
 };
@@ -38,7 +39,8 @@ struct policy_page {
 
 /* Owns the configs. */
 struct policy_book *policy_book_new(struct config *file,
-                                    struct config *environment);
+                                    struct config *environment,
+                                    unsigned attempts_max);
 struct policy_book *policy_book_ref(struct policy_book *book);
 void policy_book_unref(struct policy_book *book);
 

@@ -3,7 +3,8 @@
 #include <stdlib.h>
 
 struct policy_book *
-policy_book_new(struct config *file, struct config *environment)
+policy_book_new(struct config *file, struct config *environment,
+                unsigned attempts_max)
 {
     struct policy_book *book = calloc(1, sizeof *book);
 
@@ -11,6 +12,7 @@ policy_book_new(struct config *file, struct config *environment)
     atomic_init(&book->refs, 1);
     book->file = file;
     book->environment = environment;
+    book->attempts_max = attempts_max;
     pthread_mutex_init(&book->lock, NULL);
     return book;
 }
@@ -43,7 +45,8 @@ policy_book_unref(struct policy_book *book)
 struct policy_layers
 policy_book_layers(const struct policy_book *book)
 {
-    return (struct policy_layers){book->file, book->environment};
+    return (struct policy_layers){book->file, book->environment,
+                                  book->attempts_max};
 }
 
 const struct config *

@@ -57,7 +57,7 @@ attempts_max(const struct policies *policies)
 {
     unsigned max = policies->options.max_attempts;
 
-    return max >= 2 && max < CONFIG_ATTEMPTS_MAX ? max : CONFIG_ATTEMPTS_MAX;
+    return max >= 2 ? max : CONFIG_ATTEMPTS_DEFAULT;
 }
 
 static enum idem_status
@@ -240,7 +240,7 @@ load(struct policies *policies, const char *source, const char *text,
         config_free(file);
         return status;
     }
-    book = policy_book_new(file, environment);
+    book = policy_book_new(file, environment, attempts_max(policies));
     status = check_services(policies, book, err);
     if (status == IDEM_OK)
         status = check_called(policies, book, err);

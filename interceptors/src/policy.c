@@ -72,6 +72,7 @@ all_pauses_ms(const struct idem_retry_policy *retry)
     return all_ms;
 }
 
+/* Under the .proto's; the config is under the program's already. */
 static unsigned
 lower(struct policy *policy, const struct config_name *name,
       enum config_field field, unsigned attempts)
@@ -82,6 +83,19 @@ lower(struct policy *policy, const struct config_name *name,
         note(policy, "methodConfig[%u].%s.maxAttempts is %u; the .proto has %u",
              name->entry, config_field_name(field), attempts, promised);
     return attempts < promised ? attempts : promised;
+}
+
+/* Without a config the .proto's attempts are the method's, up to the
+ * program's. */
+static void
+take_proto(struct policy *policy, unsigned attempts_max)
+{
+    policy->retry = policy->method->retry;
+    if (policy->retry.max_attempts <= attempts_max)
+        return;
+    note(policy, "the .proto has %u attempts; the program takes %u",
+         policy->retry.max_attempts, attempts_max);
+    policy->retry.max_attempts = attempts_max;
 }
 
 static void
@@ -177,8 +191,8 @@ policy_make(struct policy *policy, const struct idem_method *method,
     *policy = (struct policy){
         .method = method,
         .safe = has_key(method) || method->read_only || method->idempotent,
-        .retry = method->retry,
     };
+    take_proto(policy, layers->attempts_max);
     take_layer(policy, layers->file);
     take_layer(policy, layers->environment);
 }

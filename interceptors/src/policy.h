@@ -40,6 +40,7 @@ struct policy {
 /* The configs over the .proto, the later over the earlier. */
 struct policy_layers {
     const struct config *file, *environment; /* NULL: none */
+    unsigned attempts_max; /* whatever they and the .proto say */
 };
 
 void policy_make(struct policy *policy, const struct idem_method *method,

@@ -138,8 +138,16 @@ fork_call(struct call *base)
 void
 attempts_world_open(struct attempts_world *w, const char *members)
 {
+    attempts_world_open_with(w, members, 0);
+}
+
+void
+attempts_world_open_with(struct attempts_world *w, const char *members,
+                         unsigned max_attempts)
+{
     char json[1024];
     const struct idem_policy_options options = {.config_json = json,
+                                                .max_attempts = max_attempts,
                                                 .ignore_environment = true};
     struct idem_interceptor *policy;
 

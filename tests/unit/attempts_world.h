@@ -35,6 +35,10 @@ struct attempts_world {
 
 /* One entry for all calls, with these members beside its name. */
 void attempts_world_open(struct attempts_world *w, const char *members);
+
+/* In a program that takes so many attempts; 0: it does not say. */
+void attempts_world_open_with(struct attempts_world *w, const char *members,
+                              unsigned max_attempts);
 void attempts_world_close(struct attempts_world *w);
 
 /* A call, for call_begin; timeout_ms 0: no deadline. A reference, for

@@ -168,6 +168,64 @@ ten_hedges_are_five(void **state)
     hedge_ten_times("0.02s");
 }
 
+#define STATED                                                                 \
+    "\"retryPolicy\": {\"maxAttempts\": %u, " BACKOFF                          \
+    ", \"retryableStatusCodes\": [\"ABORTED\"]}"
+
+/* A call of a method whose .proto and config both say so many attempts, of a
+ * program that takes so many: it fails until the last, which ends so. */
+static void
+assert_makes(unsigned stated, unsigned limit, unsigned made,
+             enum idem_status last)
+{
+    char members[256];
+    struct call *call;
+
+    snprintf(members, sizeof members, STATED, stated);
+    attempts_world_open_with(&w, members, limit);
+    w.method.retry.max_attempts = stated;
+    call = attempts_world_begin(&w, 0);
+    for (unsigned n = 1; n < made; n++) {
+        attempts_world_await_sends(&w, n);
+        assert_true(attempts_world_answer(&w, n - 1, IDEM_ABORTED,
+                                          IDEM_EFFECT_ROLLED_BACK));
+        attempts_world_pass_ms(&w, PAUSE_MS);
+    }
+    attempts_world_await_sends(&w, made);
+    assert_true(attempts_world_answer(
+        &w, made - 1, last,
+        last == IDEM_OK ? IDEM_EFFECT_COMMITTED : IDEM_EFFECT_ROLLED_BACK));
+    attempts_world_await_finish(&w);
+    assert_int_equal(w.outcome.status, last);
+    assert_int_equal(w.outcome.stop,
+                     last == IDEM_OK ? IDEM_STOP_OK : IDEM_STOP_ATTEMPTS);
+    assert_int_equal(w.outcome.attempts, made);
+    assert_int_equal(w.sends, made);
+    call_unref(call);
+    attempts_world_close(&w);
+}
+
+/* rpc 42: grpc-go's table. */
+static void
+a_program_lowers_and_raises_the_attempts(void **state)
+{
+    (void)state;
+    assert_makes(9, 4, 4, IDEM_ABORTED);
+    assert_makes(9, 7, 7, IDEM_ABORTED);
+    assert_makes(3, 10, 3, IDEM_ABORTED);
+    assert_makes(8, 1, 5, IDEM_ABORTED);
+    assert_makes(3, 0, 3, IDEM_ABORTED);
+}
+
+/* rpc 67: ten are five; with eight, the eighth may be the one. */
+static void
+the_fifth_of_ten_is_the_last_unless_the_program_takes_more(void **state)
+{
+    (void)state;
+    assert_makes(10, 0, 5, IDEM_ABORTED);
+    assert_makes(10, 8, 8, IDEM_OK);
+}
+
 /* rpc 65: of exactly the limit, it is kept. */
 static void
 a_request_of_the_limit_is_repeated(void **state)
@@ -230,6 +288,9 @@ main(void)
         TEST(who_gives_up_gets_no_trailers_of_a_failure),
         TEST(attempts_end_with_their_call),
         TEST(ten_hedges_are_five),
+        cmocka_unit_test(a_program_lowers_and_raises_the_attempts),
+        cmocka_unit_test(
+            the_fifth_of_ten_is_the_last_unless_the_program_takes_more),
         TEST(a_request_of_the_limit_is_repeated),
         cmocka_unit_test(the_smaller_of_two_timeouts_wins),
 #undef TEST

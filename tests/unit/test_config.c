@@ -30,7 +30,7 @@ read_json(const char *json)
     const struct config_listener listener = {fault, note, NULL};
 
     said[0] = 0;
-    return config_read(idem_bytes_of(json), CONFIG_ATTEMPTS_MAX, &listener);
+    return config_read(idem_bytes_of(json), CONFIG_ATTEMPTS_DEFAULT, &listener);
 }
 
 static void
@@ -259,15 +259,14 @@ what_is_taken_otherwise_is_noted(void **state)
     config_free(config);
 }
 
-/* rpc 42: grpc-go's table of service 9/9/3/8/3 under the program's own limit.
- * One under 2 is none, and none is above gRPC's 5. */
+/* rpc 42. */
 static void
-the_programs_own_limit_lowers_the_attempts(void **state)
+the_programs_own_limit_is_that_of_hedges_too(void **state)
 {
     static const struct {
         const char *stated;
         unsigned limit, taken;
-    } table[] = {{"9", 4, 4}, {"9", 5, 5}, {"3", 5, 3}, {"8", 5, 5}};
+    } table[] = {{"9", 4, 4}, {"9", 7, 7}, {"3", 10, 3}, {"8", 5, 5}};
     const struct config_listener listener = {fault, note, NULL};
 
     (void)state;
@@ -407,7 +406,7 @@ main(void)
         cmocka_unit_test(a_name_stands_in_it_once),
         cmocka_unit_test(either_retries_or_hedges),
         cmocka_unit_test(what_is_taken_otherwise_is_noted),
-        cmocka_unit_test(the_programs_own_limit_lowers_the_attempts),
+        cmocka_unit_test(the_programs_own_limit_is_that_of_hedges_too),
         cmocka_unit_test(the_first_balancer_that_is_known_is_taken),
         cmocka_unit_test(what_is_skipped_among_balancers_is_noted),
         cmocka_unit_test(a_list_without_a_known_balancer_is_refused),

@@ -148,6 +148,12 @@ a_bad_config_is_refused_as_a_whole(void **state)
     assert_string_equal(err.message, "config: methodConfig[0].timeout: is "
                                      "\"0s\"; it is over 0 (and 1 more)");
     policy.config_json = NULL;
+    policy.max_attempts = 101;
+    assert_int_equal(
+        idem_client_open(&channel, "inproc://nobody", &options, &err),
+        IDEM_INVALID_ARGUMENT);
+    assert_string_equal(err.message, "max_attempts is 101; it is at most 100");
+    policy.max_attempts = 0;
     policy.config_file = "/nowhere/pay.json";
     assert_int_equal(
         idem_client_open(&channel, "inproc://nobody", &options, &err),

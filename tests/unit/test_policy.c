@@ -35,7 +35,7 @@ config_of(const char *json)
 {
     const struct config_listener listener = {no_line, no_line, NULL};
     struct config *config =
-        config_read(idem_bytes_of(json), CONFIG_ATTEMPTS_MAX, &listener);
+        config_read(idem_bytes_of(json), CONFIG_ATTEMPTS_DEFAULT, &listener);
 
     assert_non_null(config);
     return config;
@@ -57,7 +57,7 @@ make(struct policy *policy, const struct idem_method *method, const char *file,
 {
     struct config *below = file ? config_of(file) : NULL;
     struct config *above = environment ? config_of(environment) : NULL;
-    struct policy_layers layers = {below, above};
+    struct policy_layers layers = {below, above, CONFIG_ATTEMPTS_DEFAULT};
 
     policy_make(policy, method, &layers);
     config_free(below);
@@ -102,6 +102,21 @@ attempts_are_never_more_than_the_proto_has(void **state)
     assert_non_null(strstr(policy.notes, "is 5; the .proto has 4"));
     make(&policy, &charge, ENTRY(ALL, RETRY("3")), NULL);
     assert_int_equal(policy.retry.max_attempts, 3);
+}
+
+/* rpc 42: nor than the program takes, whoever says more. */
+static void
+attempts_are_never_more_than_the_program_takes(void **state)
+{
+    struct idem_method eager = charge;
+    struct policy policy;
+
+    (void)state;
+    eager.retry.max_attempts = 9;
+    make(&policy, &eager, NULL, NULL);
+    assert_int_equal(policy.retry.max_attempts, 5);
+    assert_non_null(
+        strstr(policy.notes, "the .proto has 9 attempts; the program takes 5"));
 }
 
 static void
@@ -166,6 +181,7 @@ main(void)
         cmocka_unit_test(without_a_config_the_proto_holds),
         cmocka_unit_test(each_value_is_the_highest_layers_that_states_it),
         cmocka_unit_test(attempts_are_never_more_than_the_proto_has),
+        cmocka_unit_test(attempts_are_never_more_than_the_program_takes),
         cmocka_unit_test(
             what_might_take_effect_twice_is_refused_where_it_is_named),
         cmocka_unit_test(what_declares_idempotence_may_be_hedged),

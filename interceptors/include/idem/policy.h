@@ -17,8 +17,8 @@ struct idem_policy_options {
                               * changes; a bad one changes nothing */
     const char
         *config_json;      /* in its stead: the text itself. Both are copied */
-    unsigned max_attempts; /* at most, whatever a config says; 0: 5, and no
-                            * more than that */
+    unsigned max_attempts; /* of a call at most, whatever the .proto or a config
+                            * says, up to 100; under 2: 5 (gRFC A6) */
     bool ignore_environment; /* IDEM_SERVICE_CONFIG: a path, or JSON */
     /* Methods that a config is checked against when it is read: NULL or an
      * array of this many, which outlive the channel. Others are checked at
@@ -41,8 +41,8 @@ IDEM_BEGIN_DECLS
  * @param options  NULL is all defaults
  *
  * @retval IDEM_OK
- * @retval IDEM_INVALID_ARGUMENT    the config has faults: the first, by its
- *                                  path. All are reported
+ * @retval IDEM_INVALID_ARGUMENT    an option, named; or the config has faults:
+ *                                  the first, by its path. All are reported
  * @retval IDEM_NOT_FOUND           the file cannot be read
  * @retval IDEM_RESOURCE_EXHAUSTED  no memory or no thread to watch the file
  */

@@ -19,7 +19,8 @@ IDEM_BEGIN_DECLS
  * is repeated. A pause that would miss the deadline ends the call at once with
  * DEADLINE_EXCEEDED; its message tells what the last attempt said. outcome.stop
  * says why no attempt followed. The effect is the worst over the attempts,
- * unless a stored answer settles it. Standard in a channel. NULL: out of
+ * unless a stored answer settles it. Standard in a channel, there with a policy
+ * (policy.h); this one makes as many attempts as the .proto says. NULL: out of
  * memory. */
 IDEM_API struct idem_interceptor *idem_retry_new(void);
 
