@@ -5,16 +5,21 @@
 
 #include <idem/reason.h>
 
+#include <stdlib.h>
 #include <string.h>
 
 /* A million random steps through the plan of attempts: outcomes, times that
  * servers name, times that come, callers who give up. Whatever comes: never
  * more attempts than allowed, never a repeat in doubt without a key, never one
- * after the end, nothing lost, one end, and a throttle whose arithmetic is that
- * of a model beside it. */
+ * after the end, nothing lost, one end, and a throttle and pauses whose
+ * arithmetic is that of a model beside them.
+ *
+ *   test_plan_property [STEPS [SEED]] */
 
 #define MS INT64_C(1000000)
-#define STEPS 1000000
+
+static unsigned wanted = 1000000;
+static uint64_t seed = 88172645463325252u;
 
 static struct fake_clock fake;
 static struct throttle throttle;
@@ -31,13 +36,14 @@ struct life {
     bool doubt;    /* an attempt may have taken effect, and nothing that came
                     * after it says whether */
     unsigned ends;
+    unsigned pauses, unsent, waits; /* of the model of pauses */
+    unsigned paid;                  /* attempts that the policy counts */
+    bool refused;                   /* the repeat at once is used */
 };
 
 static uint64_t
 pick(uint64_t below)
 {
-    static uint64_t seed = 88172645463325252u;
-
     seed ^= seed << 13;
     seed ^= seed >> 7;
     seed ^= seed << 17;
@@ -82,12 +88,18 @@ model_move(int64_t by)
 }
 
 static bool
+model_is_open(void)
+{
+    return model_max == 0 || 2 * model_tokens > model_max;
+}
+
+static bool
 costs_nothing(const struct life *life, const struct idem_outcome *outcome)
 {
     if (outcome->final || outcome->status == IDEM_OK)
         return false;
     return retry_never_left(outcome) ||
-           (retry_turned_away(outcome) && !life->plan.progress.refused) ||
+           (retry_turned_away(outcome) && !life->refused) ||
            (life->plan.rules.keyed && retry_first_runs(outcome));
 }
 
@@ -110,6 +122,69 @@ model_ended(const struct life *life, const struct idem_outcome *outcome)
             (!outcome->final && retry_is_repeated(outcome, codes)))
             model_move(-1000);
     }
+}
+
+/* --- The pauses' model, by client.md 2.3 and 2.6, of one after another --- */
+
+struct pause {
+    int64_t least_ns, most_ns;
+};
+
+static struct pause
+exactly(int64_t ms)
+{
+    return (struct pause){ms * MS, ms * MS};
+}
+
+/* The n-th pause, 20 % around it; to a microsecond, for the roundings. */
+static struct pause
+growing(double ms, double multiplier, double max_ms, unsigned n)
+{
+    for (unsigned i = 1; i < n; i++)
+        ms *= multiplier;
+    if (ms > max_ms)
+        ms = max_ms;
+    return (struct pause){(int64_t)(ms * 0.8 * MS) - 1000,
+                          (int64_t)(ms * 1.2 * MS) + 1000};
+}
+
+static struct pause
+model_pause(struct life *life, const struct idem_outcome *outcome)
+{
+    const struct idem_retry_policy *retry = &life->retry;
+    bool named = outcome->retry_after_ms >= 0;
+
+    if (retry_never_left(outcome))
+        return growing(10, 2, 1000, ++life->unsent);
+    life->unsent = 0;
+    if (retry_turned_away(outcome) && !life->refused)
+        return exactly(0);
+    if (life->plan.rules.keyed && retry_first_runs(outcome))
+        return named ? exactly(outcome->retry_after_ms)
+                     : growing(20, 2, 1000, ++life->waits);
+    if (named) {
+        life->pauses = 0;
+        return exactly(outcome->retry_after_ms);
+    }
+    return growing((double)retry->initial_backoff_ms,
+                   retry->backoff_multiplier_milli / 1000.0,
+                   (double)retry->max_backoff_ms, ++life->pauses);
+}
+
+/* Another one follows: after a pause of that length. */
+static void
+assert_paused(const struct life *life, struct pause pause)
+{
+    int64_t pause_ns = life->plan.due_ns - life->now_ns;
+
+    if (life->plan.over)
+        return;
+    if (life->plan.flying > 0) /* at once */
+        pause_ns = 0;
+    if (pause_ns < pause.least_ns || pause_ns > pause.most_ns)
+        fail_msg("a pause of %lld ns is not from %lld to %lld",
+                 (long long)pause_ns, (long long)pause.least_ns,
+                 (long long)pause.most_ns);
 }
 
 /* What became of the key is known from an effect that stands, or from an
@@ -152,17 +227,31 @@ end_one(struct life *life)
 {
     struct idem_outcome outcome = draw();
     bool was_over = life->plan.over;
+    bool hedges = life->hedging.max_attempts > 1;
+    bool free = !was_over && costs_nothing(life, &outcome);
+    struct pause pause = {0};
     struct plan_step step;
 
-    life->free += !was_over && costs_nothing(life, &outcome);
+    life->free += free;
+    life->paid += !free;
     model_ended(life, &outcome);
     model_doubt(life, &outcome);
+    if (!hedges && !was_over)
+        pause = model_pause(life, &outcome);
+    life->refused |= free && retry_turned_away(&outcome);
     step = plan_ended(&life->plan, &outcome, life->now_ns);
     life->ended++;
+    if (!hedges)
+        assert_paused(life, pause);
+    if (!hedges && !life->plan.over && !free)
+        assert_true(model_is_open());
+    if (!hedges && life->plan.over && life->plan.stop == IDEM_STOP_ATTEMPTS)
+        assert_int_equal(life->paid, life->retry.max_attempts);
+    assert_true(life->plan.due_ns == INT64_MAX ||
+                life->plan.due_ns < life->plan.rules.deadline_ns);
     assert_int_equal(throttle.tokens_milli, model_tokens);
     if (step.choose && was_over)
         assert_int_equal(outcome.status, IDEM_OK);
-    life->ends += !was_over && life->plan.over;
     if (step.start)
         began(life);
 }
@@ -170,6 +259,7 @@ end_one(struct life *life)
 static void
 come_due(struct life *life)
 {
+    bool hedge = life->hedging.max_attempts > 1 && !life->plan.again;
     struct plan_step step;
 
     if (pick(3) == 0 && life->plan.due_ns < INT64_MAX)
@@ -181,6 +271,8 @@ come_due(struct life *life)
         return;
     }
     step = plan_due(&life->plan, life->now_ns);
+    if (step.start && hedge)
+        assert_true(model_is_open());
     if (step.start)
         began(life);
 }
@@ -193,7 +285,7 @@ draw_rules(struct life *life)
 
     life->retry = (struct idem_retry_policy){
         (unsigned)pick(6), 1 + (int64_t)pick(100), 1 + (int64_t)pick(1000),
-        2000, (uint32_t)pick(1u << 17) & ~1u};
+        1000 + 500 * (unsigned)pick(5), (uint32_t)pick(1u << 17) & ~1u};
     life->hedging =
         (struct hedging){mode == 0 ? 0 : 2 + (unsigned)pick(4),
                          (int64_t)pick(100), (uint32_t)pick(1u << 17) & ~1u};
@@ -234,6 +326,8 @@ live(void)
         draw_throttle();
     draw_rules(&life);
     while (!(life.plan.over && life.plan.flying == 0)) {
+        bool was_over = life.plan.over;
+
         steps++;
         assert_int_equal(life.plan.flying, life.started - life.ended);
         /* Nothing is lost: something flies, or something is planned. */
@@ -245,9 +339,11 @@ live(void)
             end_one(&life);
         else
             come_due(&life);
+        assert_false(was_over && !life.plan.over);
+        life.ends += !was_over && life.plan.over;
     }
     assert_int_equal(life.started, life.ended);
-    assert_true(life.ends <= 1);
+    assert_int_equal(life.ends, 1);
     if (life.doubt && !life.plan.settled)
         assert_int_equal(life.plan.progress.worst, IDEM_EFFECT_IN_DOUBT);
     if (life.plan.stop == IDEM_STOP_OK)
@@ -259,21 +355,27 @@ static void
 a_million_steps_break_no_rule(void **state)
 {
     (void)state;
+    print_message("%u steps from seed %llu\n", wanted,
+                  (unsigned long long)seed);
     fake_clock_init(&fake);
     throttle_init(&throttle);
     draw_throttle();
-    while (steps < STEPS)
+    while (steps < wanted)
         live();
     throttle_fini(&throttle);
     fake_clock_fini(&fake);
 }
 
 int
-main(void)
+main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_million_steps_break_no_rule),
     };
 
+    if (argc > 1)
+        wanted = (unsigned)strtoul(argv[1], NULL, 10);
+    if (argc > 2)
+        seed = strtoull(argv[2], NULL, 10) | 1; /* 0 would stay 0 */
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

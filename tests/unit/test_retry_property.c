@@ -4,15 +4,20 @@
 
 #include <idem/reason.h>
 
+#include <stdlib.h>
 #include <string.h>
 
 /* Random answers, policies, clock steps and callers who give up. Whatever
  * comes: never more attempts than the policy has, never a repeat in doubt
  * without a key, never a pause beyond the deadline, one key, one end, and an
- * effect that is not better than what happened. */
+ * effect that is not better than what happened. Through the chain, with its
+ * timers and threads; the rule alone is test_plan_property's, by the million.
+ *
+ *   test_retry_property [STEPS] */
 
 #define MS INT64_C(1000000)
-#define STEPS 100000
+
+static unsigned wanted = 100000;
 
 static struct retry_world w;
 static unsigned steps;
@@ -105,6 +110,10 @@ answer_at_random(struct retry_call *call, unsigned n)
         assert_memory_equal(past->key, base->key.data, base->key.size);
     draw(&call->call.base.outcome);
     remember(call, past);
+    if (pick(50) == 0) {
+        call_interrupt(&call->call, IDEM_CANCELLED);
+        past->over = true;
+    }
     steps++;
 }
 
@@ -149,17 +158,19 @@ no_sequence_of_answers_breaks_the_rules(void **state)
 {
     (void)state;
     retry_world_open(&w);
-    while (steps < STEPS)
+    while (steps < wanted)
         run_call();
     retry_world_close(&w);
 }
 
 int
-main(void)
+main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(no_sequence_of_answers_breaks_the_rules),
     };
 
+    if (argc > 1)
+        wanted = (unsigned)strtoul(argv[1], NULL, 10);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
