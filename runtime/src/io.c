@@ -4,7 +4,7 @@
 
 #define TLS "tls+"
 
-static const struct io *const transports[] = {&io_nng, &io_inproc};
+static const struct io *const transports[] = {&io_socket, &io_nng, &io_inproc};
 
 static bool
 has_scheme(const struct io *io, const char *scheme, size_t size)
@@ -41,6 +41,7 @@ io_find(const char *address, const struct io **io, struct idem_error *err)
         }
     }
     return idem_fail(err, IDEM_INVALID_ARGUMENT,
-                     "no transport \"%.*s\": there are %s %s", (int)size,
-                     address, io_nng.schemes, io_inproc.schemes);
+                     "no transport \"%.*s\": there are %s %s %s", (int)size,
+                     address, io_socket.schemes, io_nng.schemes,
+                     io_inproc.schemes);
 }

@@ -4,9 +4,10 @@
 #include <idem/clock.h>
 #include <idem/status.h>
 
-/* Byte streams, whatever carries them: nng_stream (tcp, ipc, abstract), memory
- * inside the process, TLS around another, and one around another that drops,
- * delays, duplicates and cuts for tests. The connection above knows only this.
+/* Byte streams, whatever carries them: sockets (tcp, ipc), nng_stream (these
+ * too, and abstract), memory inside the process, TLS around another, and one
+ * around another that drops, delays, duplicates and cuts for tests. The
+ * connection above knows only this.
  *
  * An operation that was taken (true) answers by its callback exactly once, on a
  * thread of the transport and never inside the submit. A callback must not
@@ -100,8 +101,8 @@ struct io_dialer {
     const struct io_dialer_ops *ops;
 };
 
-/* One transport: tcp and ipc are nng's, inproc is ours. A test puts its own in
- * front of another. */
+/* One transport: tcp and ipc by the system's sockets or by nng, inproc is ours.
+ * A test puts its own in front of another. */
 struct io {
     const char *schemes; /* "tcp ipc abstract" */
     const char *bare;    /* what an address without a scheme is given; NULL:
@@ -118,6 +119,7 @@ struct io {
                                struct idem_error *err);
 };
 
+extern const struct io io_socket;
 extern const struct io io_nng;
 extern const struct io io_inproc;
 

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* tcp, ipc and abstract sockets over nng_stream (design.md 4; nng.md lists what
- * nng 1.5.2 does). What this file keeps to:
+/* abstract sockets, and tcp and ipc where somebody wants nng's, over nng_stream
+ * (design.md 4; nng.md lists what nng 1.5.2 does). What this file keeps to:
  *
  * - a receive that is submitted after one's own close never completes, so each
  *   direction looks at a flag of its own, under a lock, before it submits;
@@ -21,6 +21,7 @@
  * - writes use MSG_NOSIGNAL, no SIGPIPE comes. */
 
 #define ADDRESS_MAX 256
+#define PREFIX "nng+" /* of addresses that are nng's by choice */
 
 struct direction {
     nng_aio *aio;
@@ -385,13 +386,22 @@ refuse(struct idem_error *err, const char *address, int rv)
                      "%s: %s", address, nng_strerror(rv));
 }
 
+/* "nng+tcp://…" as nng knows it. */
+static const char *
+bare(const char *address)
+{
+    return strncmp(address, PREFIX, sizeof PREFIX - 1) == 0
+               ? address + sizeof PREFIX - 1
+               : address;
+}
+
 /* The port that port 0 became. */
 static void
 note_address(struct listener *listener, const char *address)
 {
     int port = 0;
     const char *last = strrchr(address, ':');
-    bool tcp = strncmp(address, "tcp", 3) == 0;
+    bool tcp = strncmp(bare(address), "tcp", 3) == 0;
 
     if (tcp && last &&
         nng_stream_listener_get_int(listener->nng, NNG_OPT_TCP_BOUND_PORT,
@@ -407,7 +417,7 @@ note_address(struct listener *listener, const char *address)
 static bool
 has_user(const char *address)
 {
-    return strncmp(address, "tcp", 3) == 0 && strchr(address, '@');
+    return strncmp(bare(address), "tcp", 3) == 0 && strchr(address, '@');
 }
 
 static enum idem_status
@@ -431,7 +441,7 @@ listen_at(const struct io *io, const char *address, struct io_listener **out,
     listener = calloc(1, sizeof *listener);
     rv = listener ? 0 : NNG_ENOMEM;
     if (rv == 0)
-        rv = nng_stream_listener_alloc(&listener->nng, address);
+        rv = nng_stream_listener_alloc(&listener->nng, bare(address));
     if (rv != 0) {
         free(listener);
         return refuse(err, address, rv);
@@ -529,7 +539,7 @@ dialer_of(const struct io *io, const char *address, struct io_dialer **out,
     dialer = calloc(1, sizeof *dialer);
     rv = dialer ? 0 : NNG_ENOMEM;
     if (rv == 0)
-        rv = nng_stream_dialer_alloc(&dialer->nng, address);
+        rv = nng_stream_dialer_alloc(&dialer->nng, bare(address));
     if (rv != 0) {
         free(dialer);
         return refuse(err, address, rv);
@@ -548,7 +558,7 @@ dialer_of(const struct io *io, const char *address, struct io_dialer **out,
 }
 
 const struct io io_nng = {
-    .schemes = "tcp tcp4 tcp6 ipc unix abstract",
+    .schemes = "abstract nng+tcp nng+tcp4 nng+tcp6 nng+ipc",
     .listen = listen_at,
     .dialer = dialer_of,
 };

@@ -134,7 +134,7 @@ a_call_cancelled_before_it_is_sent_has_no_effect(void **state)
     struct echo_result result;
 
     (void)state;
-    chaos_init(&chaos, &io_nng);
+    chaos_init(&chaos, &io_socket);
     script.refuse = true;
     chaos_set(&chaos, &script);
     options.channel_io = &chaos.io;

@@ -47,7 +47,7 @@ a_silent_server_ends_its_calls_in_doubt(void **state)
     struct echo_result result;
 
     (void)state;
-    chaos_init(&chaos, &io_nng);
+    chaos_init(&chaos, &io_socket);
     echo_world_open(&world, &options);
     result = echo_world_call(&world, 1, 1, NULL);
     assert_echoed(&result, 1, 1);

@@ -59,7 +59,7 @@ what_was_never_written_is_not_sent_and_the_rest_in_doubt(void **state)
     struct echo_result flying, queued;
 
     (void)state;
-    open_lossy(&lossy, &io_nng, ECHO_TCP);
+    open_lossy(&lossy, &io_socket, ECHO_TCP);
     script.hold = true;
     chaos_set(&lossy.chaos, &script);
     echo_world_start(&lossy.world, lossy.world.channel, echo_echo_async, 1, 1,
@@ -87,7 +87,7 @@ a_reply_that_is_lost_leaves_the_call_in_doubt(void **state)
     struct echo_result result;
 
     (void)state;
-    open_lossy(&lossy, &io_nng, ECHO_TCP);
+    open_lossy(&lossy, &io_socket, ECHO_TCP);
     script.deaf = true;
     chaos_set(&lossy.chaos, &script);
     echo_world_start(&lossy.world, lossy.world.channel, echo_echo_async, 1, 1,
@@ -113,7 +113,7 @@ a_peer_that_is_silent_does_not_stop_the_deadline(void **state)
     struct echo_result result;
 
     (void)state;
-    open_lossy(&lossy, &io_nng, ECHO_TCP);
+    open_lossy(&lossy, &io_socket, ECHO_TCP);
     script.deaf = true;
     chaos_set(&lossy.chaos, &script);
     result = echo_world_call(&lossy.world, 1, 1, &brief);
@@ -167,7 +167,7 @@ bytes_that_come_twice_do_not_run_twice(void **state)
     struct echo_result result;
 
     (void)state;
-    open_lossy(&lossy, &io_nng, ECHO_TCP);
+    open_lossy(&lossy, &io_socket, ECHO_TCP);
     script.twice_write = 2; /* hello, the first call, this one */
     chaos_set(&lossy.chaos, &script);
     result = echo_world_call(&lossy.world, 2, 2, NULL);
@@ -188,7 +188,7 @@ a_handler_is_told_that_its_caller_is_gone_unless_there_is_a_key(void **state)
     struct echo_result with, without;
 
     (void)state;
-    open_lossy(&lossy, &io_nng, ECHO_TCP);
+    open_lossy(&lossy, &io_socket, ECHO_TCP);
     echo_world_start(&lossy.world, lossy.world.channel, echo_block_async, 1, 1,
                      &keyed, &with);
     echo_world_start(&lossy.world, lossy.world.channel, echo_block_async, 2, 1,
@@ -216,7 +216,7 @@ a_write_that_is_swallowed_ends_in_doubt(void **state)
     struct echo_result result;
 
     (void)state;
-    open_lossy(&lossy, &io_nng, ECHO_TCP);
+    open_lossy(&lossy, &io_socket, ECHO_TCP);
     script.drop_write = 2;
     chaos_set(&lossy.chaos, &script);
     result = echo_world_call(&lossy.world, 1, 1, &brief);

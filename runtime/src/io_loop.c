@@ -1,0 +1,284 @@
+#include "io_loop.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#define LOOPS_MAX 4
+#define EVENTS_MAX 64 /* of one wait */
+
+struct io_loop {
+    int epoll,
+        bell; /* the bell is an eventfd: there is something in the queue */
+    pthread_mutex_t lock; /* guards the queue, and queued and dropping */
+    struct io_source *first, *last;
+    bool awake; /* looks at the queue before it waits again */
+};
+
+static struct {
+    pthread_mutex_t lock;
+    bool forks; /* pthread_atfork is told */
+    unsigned n; /* threads that run */
+    unsigned next;
+    struct io_loop loops[LOOPS_MAX];
+} all = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static _Thread_local const struct io_loop *here;
+
+/* --- The thread --- */
+
+static struct io_source *
+take_queue(struct io_loop *loop)
+{
+    struct io_source *first;
+
+    pthread_mutex_lock(&loop->lock);
+    first = loop->first;
+    loop->first = loop->last = NULL;
+    loop->awake = true;
+    pthread_mutex_unlock(&loop->lock);
+    return first;
+}
+
+/* Nobody queues what is being dropped. */
+static bool
+unqueue(struct io_loop *loop, struct io_source *source)
+{
+    bool dropping;
+
+    pthread_mutex_lock(&loop->lock);
+    source->queued = false;
+    dropping = source->dropping;
+    pthread_mutex_unlock(&loop->lock);
+    return dropping;
+}
+
+/* The queue as it is now: what is put in meanwhile has its turn after the next
+ * look at the sockets. */
+static void
+run_queue(struct io_loop *loop)
+{
+    struct io_source *next, *source = take_queue(loop);
+
+    for (; source; source = next) {
+        next = source->next;
+        if (!unqueue(loop, source)) {
+            source->ready(source, 0);
+            continue;
+        }
+        if (source->fd >= 0) {
+            (void)epoll_ctl(loop->epoll, EPOLL_CTL_DEL, source->fd, NULL);
+            close(source->fd);
+        }
+        source->dropped(source);
+    }
+}
+
+static bool
+is_dropping(struct io_loop *loop, struct io_source *source)
+{
+    bool dropping;
+
+    pthread_mutex_lock(&loop->lock);
+    dropping = source->dropping;
+    pthread_mutex_unlock(&loop->lock);
+    return dropping;
+}
+
+static void
+silence(const struct io_loop *loop)
+{
+    uint64_t rings;
+
+    (void)!read(loop->bell, &rings, sizeof rings);
+}
+
+static bool
+may_sleep(struct io_loop *loop)
+{
+    bool sleeps;
+
+    pthread_mutex_lock(&loop->lock);
+    sleeps = loop->first == NULL;
+    loop->awake = !sleeps;
+    pthread_mutex_unlock(&loop->lock);
+    return sleeps;
+}
+
+static void *
+run(void *with)
+{
+    struct io_loop *loop = with;
+    struct epoll_event events[EVENTS_MAX];
+
+    here = loop;
+    for (;;) {
+        int n = epoll_wait(loop->epoll, events, EVENTS_MAX,
+                           may_sleep(loop) ? -1 : 0);
+
+        for (int i = 0; i < n; i++) {
+            struct io_source *source = events[i].data.ptr;
+
+            if (!source)
+                silence(loop);
+            else if (!is_dropping(loop, source))
+                source->ready(source, events[i].events);
+        }
+        run_queue(loop);
+    }
+    return NULL;
+}
+
+/* --- Their beginning --- */
+
+static void
+before_fork(void)
+{
+    pthread_mutex_lock(&all.lock);
+}
+
+static void
+after_fork(void)
+{
+    pthread_mutex_unlock(&all.lock);
+}
+
+/* The threads are not in the child; what they had open is the parent's. */
+static void
+in_child(void)
+{
+    for (unsigned i = 0; i < all.n; i++) {
+        close(all.loops[i].epoll);
+        close(all.loops[i].bell);
+    }
+    all.n = 0;
+    here = NULL;
+    pthread_mutex_unlock(&all.lock);
+}
+
+static bool
+open_loop(struct io_loop *loop)
+{
+    struct epoll_event ring = {.events = EPOLLIN};
+
+    memset(loop, 0, sizeof *loop);
+    loop->epoll = epoll_create1(EPOLL_CLOEXEC);
+    loop->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    pthread_mutex_init(&loop->lock, NULL);
+    return loop->epoll >= 0 && loop->bell >= 0 &&
+           epoll_ctl(loop->epoll, EPOLL_CTL_ADD, loop->bell, &ring) == 0;
+}
+
+static void
+close_loop(struct io_loop *loop)
+{
+    if (loop->epoll >= 0)
+        close(loop->epoll);
+    if (loop->bell >= 0)
+        close(loop->bell);
+    pthread_mutex_destroy(&loop->lock);
+}
+
+static bool
+start_loop(struct io_loop *loop)
+{
+    pthread_t thread;
+
+    if (!open_loop(loop) || pthread_create(&thread, NULL, run, loop) != 0) {
+        close_loop(loop);
+        return false;
+    }
+    pthread_detach(thread);
+    return true;
+}
+
+static unsigned
+wanted(void)
+{
+    long processors = sysconf(_SC_NPROCESSORS_ONLN);
+
+    if (processors <= 2)
+        return 1;
+    return processors / 2 < LOOPS_MAX ? (unsigned)(processors / 2) : LOOPS_MAX;
+}
+
+bool
+io_loop_join(struct io_source *source)
+{
+    pthread_mutex_lock(&all.lock);
+    if (!all.forks)
+        all.forks = pthread_atfork(before_fork, after_fork, in_child) == 0;
+    if (all.n < wanted() && start_loop(&all.loops[all.n]))
+        all.n++;
+    source->loop = all.n > 0 ? &all.loops[all.next++ % all.n] : NULL;
+    pthread_mutex_unlock(&all.lock);
+    source->queued = source->dropping = false;
+    return source->loop != NULL;
+}
+
+/* --- What a source asks --- */
+
+bool
+io_loop_watch(struct io_source *source, uint32_t events)
+{
+    struct epoll_event event = {.events = events, .data.ptr = source};
+    int epoll = source->loop->epoll;
+
+    return epoll_ctl(epoll, EPOLL_CTL_MOD, source->fd, &event) == 0 ||
+           (errno == ENOENT &&
+            epoll_ctl(epoll, EPOLL_CTL_ADD, source->fd, &event) == 0);
+}
+
+int
+io_loop_release(struct io_source *source)
+{
+    int fd = source->fd;
+
+    source->fd = -1;
+    if (fd >= 0)
+        (void)epoll_ctl(source->loop->epoll, EPOLL_CTL_DEL, fd, NULL);
+    return fd;
+}
+
+static void
+queue(struct io_source *source, bool drop)
+{
+    struct io_loop *loop = source->loop;
+    bool asleep;
+
+    pthread_mutex_lock(&loop->lock);
+    if (source->dropping) {
+        pthread_mutex_unlock(&loop->lock);
+        return;
+    }
+    source->dropping = drop;
+    if (!source->queued) {
+        source->queued = true;
+        source->next = NULL;
+        if (loop->first)
+            loop->last->next = source;
+        else
+            loop->first = source;
+        loop->last = source;
+    }
+    asleep = !loop->awake && here != loop;
+    loop->awake = true;
+    pthread_mutex_unlock(&loop->lock);
+    if (asleep)
+        (void)!write(loop->bell, &(uint64_t){1}, sizeof(uint64_t));
+}
+
+void
+io_loop_nudge(struct io_source *source)
+{
+    queue(source, false);
+}
+
+void
+io_loop_drop(struct io_source *source)
+{
+    queue(source, true);
+}
