@@ -140,6 +140,14 @@ send_down(struct call *call)
     return step == IDEM_NEXT ? IDEM_ANSWER : step;
 }
 
+/* So far: an interceptor on the way up may want to know. */
+static void
+note_attempts(struct call *call)
+{
+    call->base.outcome.attempts =
+        atomic_load_explicit(&call->attempts, memory_order_relaxed);
+}
+
 static enum idem_step
 take_turn(struct call *call)
 {
@@ -150,6 +158,9 @@ take_turn(struct call *call)
 
     if (!call->up && call->reached <= call->cursor)
         call->reached = call->cursor + 1;
+
+    if (call->up)
+        note_attempts(call);
 
     idem_intercept_fn *hook =
         call->up ? interceptor->ops->reply : interceptor->ops->request;
@@ -210,7 +221,7 @@ finish(struct call *call)
 {
     if (call->armed && idem_timer_stop(call->base.timers, &call->deadline))
         call_unref(call);
-    call->base.outcome.attempts = atomic_load(&call->attempts);
+    note_attempts(call);
     call_note_key(&call->base);
     if (call->parent) {
         atomic_fetch_add(&call->parent->attempts, call->base.outcome.attempts);

@@ -39,7 +39,8 @@ struct idem_outcome {
     /* The answer is recorded: this key gets it, and no other, for good. False
      * means that the same key may be tried again. */
     bool final;
-    unsigned attempts;   /* that were begun; 0 when none was */
+    unsigned attempts;   /* that were begun; 0 when none was. Interceptors on
+                          * the way up see those so far */
     enum idem_stop stop; /* client: why no attempt followed */
     /* Client: of the last attempt. It differs from status when the next one
      * would have begun after the deadline; reason and message tell of it. */
