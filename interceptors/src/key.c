@@ -1,3 +1,5 @@
+#include <idem/call.h>
+#include <idem/context_once.h>
 #include <idem/digest.h>
 #include <idem/key.h>
 #include <idem/reason.h>
@@ -274,17 +276,6 @@ write_derived(char *text, struct idem_sha256 *sha, struct idem_bytes parent)
 }
 
 void
-idem_key_derive(char *text, const char *parent, const char *step)
-{
-    struct idem_sha256 *sha = idem_sha256_new();
-
-    idem_sha256_add_part(sha, idem_bytes_of("idem-derive1"));
-    idem_sha256_add_part(sha, idem_bytes_of(parent));
-    idem_sha256_add_part(sha, idem_bytes_of(step));
-    write_derived(text, sha, idem_bytes_of(parent));
-}
-
-void
 idem_key_of_child(char *text, const struct idem_parent *parent,
                   const struct idem_method *method)
 {
@@ -301,4 +292,26 @@ idem_key_of_child(char *text, const struct idem_parent *parent,
     idem_sha256_add_part(sha, parent->step.data ? parent->step
                                                 : idem_bytes_of(number));
     write_derived(text, sha, parent->key);
+}
+
+enum idem_status
+idem_key_of_step(char *text, const struct idem_context *context,
+                 const char *step, struct idem_error *err)
+{
+    static const struct idem_method elsewhere = {.scope = ""};
+    const struct idem_call *call = idem_context_call(context);
+    const struct idem_parent parent = {
+        .tenant = call->tenant,
+        .scope = idem_bytes_of(call->method->scope),
+        .key = call->key,
+        .step = idem_bytes_of(step),
+    };
+
+    if (call->key.size == 0)
+        return idem_fail_reason(err, IDEM_FAILED_PRECONDITION, IDEM_KEY_MISSING,
+                                "step %s: the call has no key for its key to "
+                                "follow from",
+                                step);
+    idem_key_of_child(text, &parent, &elsewhere);
+    return IDEM_OK;
 }

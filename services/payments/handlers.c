@@ -121,10 +121,11 @@ payout(struct idem_context *context, const payments_payout_request *request,
                                  "this server has no provider");
 
     /* The same key whenever this call runs again: the provider pays once. */
-    idem_key_derive(key, idem_context_key(context), "payout");
-    status =
-        provider_pay(house->provider, key, request->destination,
-                     request->amount, provider_time(context), reference, &err);
+    status = idem_key_of_step(key, context, "payout", &err);
+    if (status == IDEM_OK)
+        status = provider_pay(house->provider, key, request->destination,
+                              request->amount, provider_time(context),
+                              reference, &err);
     if (status != IDEM_OK)
         return idem_context_fail_with(context, &err);
     reply->reference = idem_context_printf(context, "%s", reference);

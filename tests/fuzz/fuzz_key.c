@@ -22,12 +22,12 @@ check_session(const struct idem_key *key)
 static void
 check_child(const struct idem_key *key)
 {
-    char parent[IDEM_KEY_MAX + 1], text[IDEM_KEY_MAX + 1];
+    static const struct idem_method method = {.scope = "fuzz.v1.Fuzz/Call"};
+    const struct idem_parent parent = {.key = key->text, .number = 1};
+    char text[IDEM_KEY_MAX + 1];
     struct idem_key child;
 
-    memcpy(parent, key->text.data, key->text.size);
-    parent[key->text.size] = 0;
-    idem_key_derive(text, parent, "step");
+    idem_key_of_child(text, &parent, &method);
     IDEM_ASSERT(idem_key_parse(&child, idem_bytes_of(text), NULL) == IDEM_OK);
     IDEM_ASSERT(child.minted == key->minted);
     IDEM_ASSERT(child.minted_ms == key->minted_ms);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include <idem/call.h>
 #include <idem/postgres.h>
 #include <idem/sqlite.h>
 
@@ -20,6 +21,7 @@
 
 static struct payments_house house;
 static struct postgres *postgres; /* NULL: the worlds are on SQLite */
+static const char *tenant;        /* set while no call flies; or NULL */
 
 static void
 must(enum idem_status status, const struct idem_error *err)
@@ -75,6 +77,41 @@ payments_world_leave_postgres(void **state)
     return 0;
 }
 
+static enum idem_step
+let_in(struct idem_interceptor *self, struct idem_call *call)
+{
+    (void)self;
+    if (tenant)
+        call->tenant = idem_bytes_of(tenant);
+    return IDEM_NEXT;
+}
+
+static void
+stay(struct idem_interceptor *self)
+{
+    (void)self;
+}
+
+static struct idem_interceptor *
+gatekeeper(void)
+{
+    static const struct idem_interceptor_ops ops = {
+        .name = "gatekeeper",
+        .band = IDEM_BAND_AUTH,
+        .request = let_in,
+        .free = stay,
+    };
+    static struct idem_interceptor one = {.ops = &ops};
+
+    return &one;
+}
+
+void
+payments_world_be(const char *name)
+{
+    tenant = name;
+}
+
 static void
 start_server(struct payments_world *world)
 {
@@ -82,6 +119,7 @@ start_server(struct payments_world *world)
     struct idem_error err;
 
     must(idem_server_open(&world->server, store, NULL, NULL, &err), &err);
+    must(idem_server_add(world->server, gatekeeper(), &err), &err);
     must(payments_register(world->server, &payments_house_handlers, &house,
                            &err),
          &err);
@@ -152,6 +190,7 @@ payments_world_close(void **state)
 {
     struct payments_world *world = *state;
 
+    payments_world_be(NULL);
     stop_server(world);
     child_stop(world->provider_pid, SIGKILL);
     tempdir_close(&world->dir);

@@ -34,6 +34,10 @@ void payments_world_restart(struct payments_world *world);
 void payments_world_start_provider(struct payments_world *world);
 void payments_world_stop_provider(struct payments_world *world);
 
+/* Who calls from now on, as an interceptor that checks tokens would say; NULL:
+ * nobody that is known. */
+void payments_world_be(const char *tenant);
+
 /* Calls by key; NULL: a new one. The reply's first number, -1 without one. */
 int64_t world_open(struct payments_world *world, const char *account,
                    int64_t balance);

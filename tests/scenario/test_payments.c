@@ -253,6 +253,29 @@ a_payout_is_paid_once_by_the_provider(void **state)
     assert_int_equal(world_paid(world), 2);
 }
 
+/* The provider knows keys and no tenants. */
+static void
+two_tenants_with_the_same_key_are_paid_twice(void **state)
+{
+    struct payments_world *world = *state;
+    struct idem_outcome first, second, again;
+    char acme[64], evil[64], repeated[64];
+
+    payments_world_be("acme");
+    world_payout(world, "order-1", "bank-1", 30, acme, sizeof acme, &first);
+    payments_world_be("evil");
+    world_payout(world, "order-1", "bank-1", 30, evil, sizeof evil, &second);
+    assert_int_equal(first.effect, IDEM_EFFECT_COMMITTED);
+    assert_int_equal(second.effect, IDEM_EFFECT_COMMITTED);
+    assert_string_not_equal(acme, evil);
+    assert_int_equal(world_paid(world), 2);
+    payments_world_be("acme");
+    world_payout(world, "order-1", "bank-1", 30, repeated, sizeof repeated,
+                 &again);
+    assert_int_equal(again.effect, IDEM_EFFECT_REPLAYED);
+    assert_string_equal(repeated, acme);
+}
+
 /* Fault 51: UNAVAILABLE from the handler releases the key. */
 static void
 a_payout_without_a_provider_may_be_tried_again(void **state)
@@ -332,6 +355,7 @@ main(void)
         IN_A_WORLD(a_wrong_amount_or_account_is_named),
         IN_A_WORLD(the_books_answer_after_a_restart),
         IN_A_WORLD(a_payout_is_paid_once_by_the_provider),
+        IN_A_WORLD(two_tenants_with_the_same_key_are_paid_twice),
         IN_A_WORLD(a_payout_without_a_provider_may_be_tried_again),
         IN_A_WORLD(a_destination_with_a_line_end_does_not_reach_the_provider),
         IN_A_WORLD(entries_are_listed_by_pages),

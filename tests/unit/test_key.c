@@ -1,5 +1,6 @@
 #include "support.h"
 
+#include "context.h"
 #include "fake_clock.h"
 
 #include <idem/key.h>
@@ -180,41 +181,25 @@ a_minted_key_has_one_spelling(void **state)
 }
 
 static void
-a_child_key_follows_from_parent_and_step(void **state)
-{
-    char one[IDEM_KEY_MAX + 1], two[IDEM_KEY_MAX + 1];
-
-    (void)state;
-    idem_key_derive(one, "order-1", "payout");
-    idem_key_derive(two, "order-1", "payout");
-    assert_string_equal(one, two);
-    idem_key_derive(two, "order-1", "mail");
-    assert_string_not_equal(one, two);
-    idem_key_derive(two, "order-2", "payout");
-    assert_string_not_equal(one, two);
-
-    idem_key_derive(one, "ab", "c");
-    idem_key_derive(two, "a", "bc");
-    assert_string_not_equal(one, two);
-}
-
-static void
 the_child_of_a_minted_key_has_its_time_and_window(void **state)
 {
     char parent[IDEM_KEY_MAX + 1], child[IDEM_KEY_MAX + 1];
+    static const struct idem_method pay = {.scope = "bank.v1.Bank/Pay"};
     char again[IDEM_KEY_MAX + 1];
+    struct idem_parent of = {.number = 1};
     struct idem_key key;
 
     (void)state;
     idem_key_mint(parent, &fake.clock, DAY_MS);
-    idem_key_derive(child, parent, "payout");
+    of.key = idem_bytes_of(parent);
+    idem_key_of_child(child, &of, &pay);
     assert_int_equal(idem_key_parse(&key, idem_bytes_of(child), NULL), IDEM_OK);
     assert_true(key.minted);
     assert_int_equal(key.minted_ms, fake.clock.wall_ms(&fake.clock));
     assert_int_equal(key.window_ms, DAY_MS);
 
     fake_clock_advance_ms(&fake, 5000);
-    idem_key_derive(again, parent, "payout");
+    idem_key_of_child(again, &of, &pay);
     assert_string_equal(child, again);
     assert_string_not_equal(child, parent);
 }
@@ -252,6 +237,54 @@ a_childs_key_is_of_all_that_tells_calls_apart(void **state)
     }
 }
 
+/* What a handler hands to a system that is none of ours. */
+static void
+a_steps_key_is_of_all_that_tells_calls_apart(void **state)
+{
+    static const struct idem_method buy = {.scope = "shop.v1.Shop/Buy"};
+    static const struct idem_method sell = {.scope = "shop.v1.Shop/Sell"};
+    const struct idem_call first = {.method = &buy,
+                                    .tenant = idem_bytes_of("acme"),
+                                    .key = idem_bytes_of("order-1")};
+    struct idem_call others[3] = {first, first, first}, same = first;
+    char text[IDEM_KEY_MAX + 1], other[IDEM_KEY_MAX + 1];
+    struct idem_context context;
+
+    (void)state;
+    others[0].tenant = idem_bytes_of("evil");
+    others[1].method = &sell;
+    others[2].key = idem_bytes_of("order-2");
+    context_init(&context, &same, NULL);
+    assert_int_equal(idem_key_of_step(text, &context, "pay", NULL), IDEM_OK);
+    assert_int_equal(idem_key_of_step(other, &context, "pay", NULL), IDEM_OK);
+    assert_string_equal(text, other);
+    assert_int_equal(idem_key_of_step(other, &context, "mail", NULL), IDEM_OK);
+    assert_string_not_equal(text, other);
+    for (int i = 0; i < 3; i++) {
+        context_init(&context, &others[i], NULL);
+        assert_int_equal(idem_key_of_step(other, &context, "pay", NULL),
+                         IDEM_OK);
+        assert_string_not_equal(text, other);
+    }
+}
+
+static void
+no_steps_key_follows_from_no_key(void **state)
+{
+    static const struct idem_method buy = {.scope = "shop.v1.Shop/Buy"};
+    struct idem_call call = {.method = &buy};
+    char text[IDEM_KEY_MAX + 1] = "untouched";
+    struct idem_context context;
+    struct idem_error err;
+
+    (void)state;
+    context_init(&context, &call, NULL);
+    assert_int_equal(idem_key_of_step(text, &context, "pay", &err),
+                     IDEM_FAILED_PRECONDITION);
+    assert_string_equal(err.reason, IDEM_KEY_MISSING);
+    assert_string_equal(text, "untouched");
+}
+
 int
 main(void)
 {
@@ -265,9 +298,10 @@ main(void)
         cmocka_unit_test(a_minted_key_with_one_byte_changed_is_refused),
         cmocka_unit_test(a_minted_key_that_is_cut_or_longer_is_refused),
         cmocka_unit_test(a_minted_key_has_one_spelling),
-        cmocka_unit_test(a_child_key_follows_from_parent_and_step),
         cmocka_unit_test(the_child_of_a_minted_key_has_its_time_and_window),
         cmocka_unit_test(a_childs_key_is_of_all_that_tells_calls_apart),
+        cmocka_unit_test(a_steps_key_is_of_all_that_tells_calls_apart),
+        cmocka_unit_test(no_steps_key_follows_from_no_key),
     };
 
     return cmocka_run_group_tests(tests, set_up, tear_down);

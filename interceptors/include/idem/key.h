@@ -17,6 +17,8 @@
  * digits, "_", the window, "_", a number from 1, "_", the checksum. Before the
  * number stands the session's name. */
 
+struct idem_context;
+
 struct idem_key {
     bool minted;
     int64_t minted_ms;   /* wall clock of the minting; 0 for an opaque key */
@@ -61,17 +63,26 @@ IDEM_API enum idem_status idem_key_parse(struct idem_key *key,
                                          struct idem_error *err)
     IDEM_MUST_CHECK;
 
-/* The key of the call that a handler makes elsewhere: the same for the same
- * parent and step name, whoever computes it. The child of a minted key is
- * minted: it carries its parent's time and window. text as above. */
-IDEM_API void idem_key_derive(char *text, const char *parent, const char *step);
-
 /* The key of a call that a handler makes, without a word of its author's: the
  * same for the same execution's parent, method and step or number. It is of its
  * parent's tenant and scope too, for two of them may use one key for what has
- * nothing to do with each other. Minted as above. */
+ * nothing to do with each other. The child of a minted key is minted: it
+ * carries its parent's time and window. text as above. */
 IDEM_API void idem_key_of_child(char *text, const struct idem_parent *parent,
                                 const struct idem_method *method);
+
+/**
+ * The key of what a handler does in a system that is none of idem's, to hand to
+ * it: the same whenever the call runs again, another one for each step of the
+ * handler. Of what the key of a child is made.
+ *
+ * @retval IDEM_OK
+ * @retval IDEM_FAILED_PRECONDITION  KEY_MISSING: the handler's call has no key,
+ *                                   and all that have none would share one
+ */
+IDEM_API enum idem_status
+idem_key_of_step(char *text, const struct idem_context *context,
+                 const char *step, struct idem_error *err) IDEM_MUST_CHECK;
 
 /**
  * Write the key that the method's fields make: a digest of paths and values,
