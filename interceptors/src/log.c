@@ -8,8 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LINE_MAX_BYTES 1600 /* all that there is, each byte of a text escaped  \
-                             */
+#define LINE_MAX_BYTES                                                         \
+    1600 /* all that there is, each byte of a text escaped                     \
+          */
 #define KEY_HASH_BYTES 8
 
 struct log {

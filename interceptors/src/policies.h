@@ -49,8 +49,11 @@ const struct policy *policy_book_find(struct policy_book *book,
                                       const struct idem_method *method);
 struct policy_layers policy_book_layers(const struct policy_book *book);
 
-/* Which of the configs says how calls are placed; NULL: none does. */
+/* Which of the configs says how calls are placed, and how many are repeated;
+ * NULL: none does. */
 const struct config *policy_book_balancing(const struct policy_book *book);
+const struct config *policy_book_throttling(const struct policy_book *book);
+const struct config *policy_book_budgeting(const struct policy_book *book);
 
 struct policy_watch;
 

@@ -57,6 +57,22 @@ policy_book_balancing(const struct policy_book *book)
     return book->file && book->file->balancing[0] ? book->file : NULL;
 }
 
+const struct config *
+policy_book_throttling(const struct policy_book *book)
+{
+    if (book->environment && book->environment->max_tokens_milli)
+        return book->environment;
+    return book->file && book->file->max_tokens_milli ? book->file : NULL;
+}
+
+const struct config *
+policy_book_budgeting(const struct policy_book *book)
+{
+    if (book->environment && book->environment->budget_milli)
+        return book->environment;
+    return book->file && book->file->budget_milli ? book->file : NULL;
+}
+
 const struct policy *
 policy_book_find(struct policy_book *book, const struct idem_method *method)
 {

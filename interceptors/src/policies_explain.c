@@ -94,6 +94,20 @@ write_size(const struct writer *writer, const char *what, bool limited,
 }
 
 static void
+write_resend(const struct writer *writer)
+{
+    const struct policy *policy = writer->policy;
+
+    fprintf(writer->out, "  %-16s ", "sent again");
+    if (policy->max_retry > 0)
+        fprintf(writer->out, "up to %zu bytes, over them %s", policy->max_retry,
+                policy->send_once ? "once" : "refused");
+    else
+        fprintf(writer->out, "whatever its size");
+    origin(writer, CONFIG_MAX_RETRY);
+}
+
+static void
 write_policy(const struct writer *writer)
 {
     const struct policy *policy = writer->policy;
@@ -118,8 +132,53 @@ write_policy(const struct writer *writer)
                CONFIG_MAX_REQUEST);
     write_size(writer, "reply", policy->limits_reply, policy->max_reply,
                CONFIG_MAX_REPLY);
+    write_resend(writer);
     fprintf(writer->out, "  %-16s %s\n", "doubt",
             policy->safe ? "may be repeated" : "is never repeated");
+}
+
+/* Of the whole channel: from which config, and which setting of it. */
+static void
+channel_origin(const struct writer *writer, const struct config *from,
+               const char *setting)
+{
+    const struct policy_origin origin = {.config = from};
+
+    if (from)
+        fprintf(writer->out, "  (%s, %s)\n",
+                policy_layer_name(&writer->layers, &origin), setting);
+    else
+        fprintf(writer->out, "  (no config says one)\n");
+}
+
+static void
+write_throttle(const struct writer *writer, const struct policy_book *book)
+{
+    const struct config *from = policy_book_throttling(book);
+
+    fprintf(writer->out, "  %-16s ", "throttle");
+    if (from)
+        fprintf(writer->out, "%" PRId64 " tokens, a success gives %g",
+                from->max_tokens_milli / 1000,
+                (double)from->token_ratio_milli / 1000);
+    else
+        fprintf(writer->out, "none");
+    channel_origin(writer, from, "retryThrottling");
+}
+
+static void
+write_budget(const struct writer *writer, const struct policy_book *book)
+{
+    const struct config *from = policy_book_budgeting(book);
+
+    fprintf(writer->out, "  %-16s ", "budget");
+    if (from)
+        fprintf(writer->out, "%g repeats a call, or %u, in each %" PRId64 " ms",
+                from->budget_milli / 1000.0, from->budget_floor,
+                from->budget_window_ms);
+    else
+        fprintf(writer->out, "any number of repeats");
+    channel_origin(writer, from, "retryBudget");
 }
 
 static void
@@ -127,13 +186,11 @@ write_balancer(const struct writer *writer, struct idem_channel *channel,
                const struct policy_book *book)
 {
     const struct config *from = policy_book_balancing(book);
-    const struct policy_origin origin = {.config = from};
 
     fprintf(writer->out, "  %-16s %s", "balancer",
             idem_balancer_name(idem_channel_balancer(channel)));
     if (from)
-        fprintf(writer->out, "  (%s, %s)\n",
-                policy_layer_name(&writer->layers, &origin), from->balancing);
+        channel_origin(writer, from, from->balancing);
     else
         fprintf(writer->out, "  (the channel's option)\n");
 }
@@ -155,6 +212,8 @@ idem_channel_explain(struct idem_channel *channel,
                             policy_book_layers(book)};
 
     write_policy(&writer);
+    write_throttle(&writer, book);
+    write_budget(&writer, book);
     write_balancer(&writer, channel, book);
     if (writer.policy->refused[0])
         fprintf(out, "  REFUSED: %s\n", writer.policy->refused);

@@ -203,15 +203,13 @@ policies_join(struct idem_interceptor *self, struct idem_channel *channel)
 static void
 turn_to(struct policies *policies, struct policy_book *book)
 {
-    const struct config *file = book->file, *above = book->environment;
-    const struct config *throttle =
-        above && above->max_tokens_milli ? above : file;
-    const struct config *budget = above && above->budget_milli ? above : file;
+    const struct config *throttle = policy_book_throttling(book);
+    const struct config *budget = policy_book_budgeting(book);
     struct policy_book *before;
 
     throttle_set(&policies->throttle, throttle ? throttle->max_tokens_milli : 0,
                  throttle ? throttle->token_ratio_milli : 0);
-    if (budget && budget->budget_milli)
+    if (budget)
         budget_set(&policies->budget, budget->budget_milli,
                    budget->budget_floor, budget->budget_window_ms);
     else

@@ -44,11 +44,31 @@ is_too_large(const struct retry *retry, const struct idem_call *call)
 
 /* --- Attempts that are calls themselves --- */
 
-static bool
-wants_attempts(const struct retry *retry)
+static int64_t
+attempt_timeout_ms(const struct retry *retry, const struct idem_call *call)
 {
-    return retry->policy && (retry->policy->hedging.max_attempts > 1 ||
-                             retry->policy->attempt_timeout_ms > 0);
+    if (call->attempt_timeout_ms > 0)
+        return call->attempt_timeout_ms;
+    return retry->policy ? retry->policy->attempt_timeout_ms : 0;
+}
+
+static bool
+wants_attempts(const struct retry *retry, const struct idem_call *call)
+{
+    return attempt_timeout_ms(retry, call) > 0 ||
+           (retry->policy && retry->policy->hedging.max_attempts > 1);
+}
+
+/* A config is checked when it is read; the caller is here. */
+static enum idem_step
+refuse_unsafe(struct idem_call *call)
+{
+    idem_call_fail(
+        call, IDEM_INVALID_ARGUMENT, IDEM_EFFECT_NOT_SENT, NULL,
+        "attempt_timeout_ms: %.100s has neither a key nor a declared "
+        "idempotence: it might take effect twice",
+        call->method->name);
+    return IDEM_ANSWER;
 }
 
 static enum idem_step
@@ -59,18 +79,19 @@ begin_attempts(struct retrier *self, struct retry *retry,
     bool too_large = is_too_large(retry, call);
     const struct plan_rules rules = {
         .retry = policy_of(retry, call),
-        .hedging = too_large ? &no_hedging : &retry->policy->hedging,
+        .hedging =
+            too_large || !retry->policy ? &no_hedging : &retry->policy->hedging,
         .safe = is_safe(call),
         .keyed = call->key.size > 0,
         .too_large = too_large,
         .deadline_ns = call->deadline_ns,
-        .throttle = &self->policies->throttle,
-        .budget = &self->policies->budget,
+        .throttle = self->policies ? &self->policies->throttle : NULL,
+        .budget = self->policies ? &self->policies->budget : NULL,
         .clock = call->clock,
     };
 
     return attempts_begin(&retry->attempts, call, &self->base, &rules,
-                          retry->policy->attempt_timeout_ms);
+                          attempt_timeout_ms(retry, call));
 }
 
 /* --- One after another --- */
@@ -87,6 +108,8 @@ retry_request(struct idem_interceptor *base, struct idem_call *call)
         attempts_fini(retry->attempts);
         return begin_attempts(self, retry, call);
     }
+    if (call->attempt_timeout_ms > 0 && !is_safe(call))
+        return refuse_unsafe(call);
     retry = idem_arena_zalloc(call->arena, sizeof(*retry));
     if (!retry) {
         idem_call_fail(call, IDEM_RESOURCE_EXHAUSTED, IDEM_EFFECT_NOT_SENT,
@@ -96,8 +119,9 @@ retry_request(struct idem_interceptor *base, struct idem_call *call)
     retry->policy = self->policies ? policies_of(self->policies, call) : NULL;
     retry->metadata = call->metadata;
     idem_call_set_state(call, base, retry);
-    return wants_attempts(retry) ? begin_attempts(self, retry, call)
-                                 : IDEM_NEXT;
+    if (!wants_attempts(retry, call))
+        return IDEM_NEXT;
+    return begin_attempts(self, retry, call);
 }
 
 /* The request as it was before the attempt that failed. */

@@ -5,6 +5,8 @@
 #include <idem/message.h>
 #include <idem/reason.h>
 
+#include <limits.h>
+
 #define TIMEOUT_MS 10000 /* of a call for which nobody states one */
 
 /* A call from what its caller gave: key, metadata, request, deadline. */
@@ -73,6 +75,18 @@ take_request(struct client_call *call, const struct ProtobufCMessage *request,
     return IDEM_OK;
 }
 
+static enum idem_status
+take_attempt_timeout(struct idem_call *base, int64_t timeout_ms,
+                     struct idem_error *err)
+{
+    if (timeout_ms < 0)
+        return idem_fail(err, IDEM_INVALID_ARGUMENT,
+                         "attempt_timeout_ms is negative");
+    base->attempt_timeout_ms =
+        timeout_ms < UINT_MAX ? (unsigned)timeout_ms : UINT_MAX;
+    return IDEM_OK;
+}
+
 int64_t
 channel_deadline_ns(const struct idem_channel *channel,
                     const struct idem_method *method,
@@ -101,6 +115,8 @@ channel_take(struct client_call *call, const struct ProtobufCMessage *request,
     struct idem_context *parent = parent_of(options);
     enum idem_status status = take_key(base, options->key, err);
 
+    if (status == IDEM_OK)
+        status = take_attempt_timeout(base, options->attempt_timeout_ms, err);
     if (status == IDEM_OK)
         status = take_metadata(base, options, err);
     if (status == IDEM_OK && parent)

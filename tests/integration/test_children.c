@@ -3,7 +3,9 @@
  */
 #include "relay_world.h"
 
+#include <idem/policy.h>
 #include <idem/reason.h>
+#include <idem/standard.h>
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -315,6 +317,64 @@ a_child_has_no_more_time_than_its_parent_unless_it_says_so(void **state)
     assert_true(world->seen[1].remaining_ms > 30000);
 }
 
+static int64_t option_ms; /* of the call that the handler makes */
+
+static enum idem_status
+add_with_a_timeout(struct relay_world *world, struct idem_context *context,
+                   unsigned run)
+{
+    const struct idem_call_options options = {.timeout_ms = option_ms};
+
+    (void)context;
+    (void)run;
+    return relay_add(world, 1, &options);
+}
+
+static void
+open_to_behind(struct relay_world *world, const char *config)
+{
+    const struct idem_policy_options policy = {.config_json = config,
+                                               .ignore_environment = true};
+    const struct idem_channel_options options = {.policy = &policy};
+    struct idem_error err;
+
+    idem_channel_close(world->to_behind);
+    if (idem_client_open(&world->to_behind,
+                         idem_server_address(world->behind->servers[0], 0),
+                         &options, &err) != IDEM_OK)
+        fail_msg("%s", err.message);
+}
+
+static void
+the_earliest_of_config_option_and_parent_is_the_deadline(void **state)
+{
+    static const struct {
+        const char *config;
+        int64_t option_ms, parent_ms, left_ms;
+    } rows[] = {
+        {"20s", 40000, 60000, 20000},
+        {"60s", 20000, 40000, 20000},
+        {"40s", 60000, 20000, 20000},
+    };
+    struct relay_world *world = *state;
+
+    world->work = add_with_a_timeout;
+    for (unsigned i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const struct idem_call_options options = {.timeout_ms =
+                                                      rows[i].parent_ms};
+        char config[80];
+
+        snprintf(config, sizeof config,
+                 "{\"methodConfig\": [{\"name\": [{}], \"timeout\": \"%s\"}]}",
+                 rows[i].config);
+        open_to_behind(world, config);
+        option_ms = rows[i].option_ms;
+        assert_int_equal(relay_call(world, &options, NULL), IDEM_OK);
+        assert_in_range(world->seen[i].remaining_ms, rows[i].left_ms - 5000,
+                        rows[i].left_ms);
+    }
+}
+
 /* --- Metadata and fence --- */
 
 static enum idem_status
@@ -393,6 +453,7 @@ main(void)
         TEST(threads_of_a_handler_name_their_parent_and_their_step),
         TEST(calls_with_callbacks_are_children_too),
         TEST(a_child_has_no_more_time_than_its_parent_unless_it_says_so),
+        TEST(the_earliest_of_config_option_and_parent_is_the_deadline),
         TEST(the_trace_and_the_fence_go_on_and_nothing_else),
         TEST(a_trace_that_breaks_the_rules_ends_here),
 #undef TEST

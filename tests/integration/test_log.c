@@ -1,31 +1,13 @@
 /* The line of a call that is over: why it was not repeated, above all. */
-#include "support.h"
+#include "script_world.h"
 
-#include "echo.idem.h"
-
-#include <idem/call.h>
 #include <idem/log.h>
-#include <idem/policy.h>
-#include <idem/standard.h>
 
 #include <pthread.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#define BIT(status) (1u << IDEM_##status)
-
-/* --- The world: a channel whose server is a script --- */
-
-struct script {
-    struct idem_interceptor base;
-    enum idem_status status;
-    enum idem_effect effect;
-    int64_t retry_after_ms;
-    bool final;
-    bool never; /* it does not answer at all */
-    const char *reason, *message;
-};
+/* --- What is written --- */
 
 static char lines[4096];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -39,56 +21,6 @@ hear(void *with, const char *line)
     pthread_mutex_unlock(&lock);
 }
 
-static enum idem_step
-play(struct idem_interceptor *self, struct idem_call *call)
-{
-    static const uint8_t empty[1];
-    const struct script *script = (struct script *)self;
-
-    if (script->never)
-        return idem_call_sleep(call, INT64_MAX / 2, IDEM_ANSWER) ? IDEM_WAIT
-                                                                 : IDEM_ANSWER;
-    idem_call_fail(call, script->status, script->effect, script->reason, "%s",
-                   script->message ? script->message : "");
-    call->outcome.retry_after_ms =
-        script->retry_after_ms ? script->retry_after_ms : -1;
-    call->outcome.final = script->final;
-    if (script->status == IDEM_OK)
-        call->reply = (struct idem_bytes){empty, 0};
-    return IDEM_ANSWER;
-}
-
-static void
-release(struct idem_interceptor *self)
-{
-    free(self);
-}
-
-static void
-must(enum idem_status status, const struct idem_error *err)
-{
-    if (status != IDEM_OK)
-        fail_msg("%s: %s", idem_status_name(status), err->message);
-}
-
-static void
-add_script(struct idem_channel *channel, const struct script *script)
-{
-    static const struct idem_interceptor_ops ops = {
-        .name = "script",
-        .band = IDEM_BAND_ATTEMPT,
-        .request = play,
-        .free = release,
-    };
-    struct script *own = malloc(sizeof *own);
-    struct idem_error err;
-
-    assert_non_null(own);
-    *own = *script;
-    own->base.ops = &ops;
-    must(idem_channel_add(channel, &own->base, &err), &err);
-}
-
 static void
 add_log(struct idem_channel *channel, struct idem_log_options options)
 {
@@ -96,53 +28,17 @@ add_log(struct idem_channel *channel, struct idem_log_options options)
     struct idem_error err;
 
     options.line = hear;
-    must(idem_log_new(&log, &options, &err), &err);
-    must(idem_channel_add(channel, log, &err), &err);
-}
-
-static struct idem_channel *
-open_channel(const char *config, const struct script *script,
-             struct idem_log_options log)
-{
-    struct idem_policy_options policy = {.config_json = config,
-                                         .ignore_environment = true};
-    const struct idem_channel_options options = {.policy = &policy};
-    struct idem_channel *channel;
-    struct idem_error err;
-
-    lines[0] = 0;
-    must(idem_client_open(&channel, "inproc://nobody", &options, &err), &err);
-    add_log(channel, log);
-    add_script(channel, script);
-    return channel;
-}
-
-/* Two attempts a millisecond apart, of what has a key or has none. */
-static struct idem_method
-method_of(bool keyed)
-{
-    struct idem_method method = echo_echo_method;
-
-    method.retry = (struct idem_retry_policy){2, 1, 1, 1000, BIT(UNAVAILABLE)};
-    if (keyed) {
-        method.mode = IDEM_MODE_TRANSACTION;
-        method.key_source = IDEM_KEY_MINTED;
-        method.window_ms = 86400000;
-    }
-    return method;
+    script_must(idem_log_new(&log, &options, &err), &err);
+    script_must(idem_channel_add(channel, log, &err), &err);
 }
 
 static void
-call_once(struct idem_channel *channel, const struct idem_method *method,
-          const struct idem_call_options *options)
+open_world(struct script_world *world, const struct script *script,
+           const char *config, struct idem_log_options log)
 {
-    uint8_t body[100] = {0};
-    echo_echo_request request = ECHO_ECHO_REQUEST_INIT;
-
-    request.body.data = body;
-    request.body.len = sizeof body;
-    (void)idem_channel_call(channel, method, &request.base, NULL, options,
-                            NULL);
+    lines[0] = 0;
+    script_world_open(world, script, config, NULL);
+    add_log(world->channel, log);
 }
 
 static void
@@ -216,16 +112,18 @@ the_line_of_a_call_says_why_it_was_not_repeated(void **state)
         const struct row *row = &rows[i];
         const struct idem_call_options options = {.timeout_ms =
                                                       row->timeout_ms};
-        struct idem_method method = method_of(!row->unkeyed);
-        struct idem_channel *channel = open_channel(
-            row->config, &row->script, (struct idem_log_options){0});
+        struct idem_method method = script_method(!row->unkeyed);
+        struct script_world world;
+
+        open_world(&world, &row->script, row->config,
+                   (struct idem_log_options){0});
 
         if (row->without_policy)
             method.retry = (struct idem_retry_policy){0};
-        call_once(channel, &method, &options);
+        (void)script_call(&world, &method, &options, NULL);
         assert_line("method=echo.v1.Echo/Echo status=");
         assert_line(row->line);
-        idem_channel_close(channel);
+        script_world_close(&world);
     }
 }
 
@@ -253,17 +151,15 @@ static void
 a_chain_without_retry_has_nobody_who_decides(void **state)
 {
     const struct script script = {FAILS};
-    struct idem_channel *channel;
-    struct idem_error err;
+    struct script_world world;
 
     (void)state;
     lines[0] = 0;
-    must(idem_channel_new(&channel, "inproc://nobody", NULL, &err), &err);
-    add_log(channel, (struct idem_log_options){0});
-    add_script(channel, &script);
-    call_once(channel, &echo_echo_method, NULL);
+    script_world_open_bare(&world, &script);
+    add_log(world.channel, (struct idem_log_options){0});
+    (void)script_call(&world, &echo_echo_method, NULL, NULL);
     assert_line("stop=UNASKED ");
-    idem_channel_close(channel);
+    script_world_close(&world);
 }
 
 /* --- The rest of the line --- */
@@ -274,22 +170,21 @@ a_key_is_in_it_as_its_hash_unless_it_is_wanted(void **state)
     const struct idem_call_options options = {.key = "order-\"7\""};
     const struct script script = {.status = IDEM_OK,
                                   .effect = IDEM_EFFECT_REPLAYED};
-    const struct idem_method method = method_of(true);
-    struct idem_channel *channel =
-        open_channel(NULL, &script, (struct idem_log_options){0});
+    const struct idem_method method = script_method(true);
+    struct script_world world;
 
     (void)state;
-    call_once(channel, &method, &options);
+    open_world(&world, &script, NULL, (struct idem_log_options){0});
+    (void)script_call(&world, &method, &options, NULL);
     /* printf 'order-"7"' | sha256sum */
     assert_line(" key_hash=eec18cac9c458fa8");
     assert_null(strstr(lines, "order-"));
-    idem_channel_close(channel);
+    script_world_close(&world);
 
-    channel =
-        open_channel(NULL, &script, (struct idem_log_options){.keys = true});
-    call_once(channel, &method, &options);
+    open_world(&world, &script, NULL, (struct idem_log_options){.keys = true});
+    (void)script_call(&world, &method, &options, NULL);
     assert_line(" key=\"order-\\\"7\\\"\"");
-    idem_channel_close(channel);
+    script_world_close(&world);
 }
 
 /* A server's words begin no line of their own. */
@@ -301,15 +196,15 @@ what_a_peer_says_stays_inside_its_quotes(void **state)
                                   .reason = "NO_ACCOUNT",
                                   .message =
                                       "no \"anna\"\nmethod=x\\\tstatus=OK\x01"};
-    const struct idem_method method = method_of(true);
-    struct idem_channel *channel =
-        open_channel(NULL, &script, (struct idem_log_options){0});
+    const struct idem_method method = script_method(true);
+    struct script_world world;
 
     (void)state;
-    call_once(channel, &method, NULL);
+    open_world(&world, &script, NULL, (struct idem_log_options){0});
+    (void)script_call(&world, &method, NULL, NULL);
     assert_line(" reason=NO_ACCOUNT message=\"no \\\"anna\\\"\\nmethod=x\\\\ "
                 "status=OK \"\n");
-    idem_channel_close(channel);
+    script_world_close(&world);
 }
 
 static void
@@ -319,17 +214,18 @@ only_troubles_if_that_is_wanted(void **state)
                                 .effect = IDEM_EFFECT_COMMITTED};
     const struct script bad = {FAILS};
     const struct idem_log_options troubles = {.troubles_only = true};
-    const struct idem_method method = method_of(true);
-    struct idem_channel *channel = open_channel(NULL, &good, troubles);
+    const struct idem_method method = script_method(true);
+    struct script_world world;
 
     (void)state;
-    call_once(channel, &method, NULL);
+    open_world(&world, &good, NULL, troubles);
+    (void)script_call(&world, &method, NULL, NULL);
     assert_string_equal(lines, "");
-    idem_channel_close(channel);
-    channel = open_channel(NULL, &bad, troubles);
-    call_once(channel, &method, NULL);
+    script_world_close(&world);
+    open_world(&world, &bad, NULL, troubles);
+    (void)script_call(&world, &method, NULL, NULL);
     assert_line("status=UNAVAILABLE");
-    idem_channel_close(channel);
+    script_world_close(&world);
 }
 
 static void
@@ -364,18 +260,19 @@ a_server_writes_the_attempts_number(void **state)
     struct idem_interceptor *log;
     struct idem_server *server;
     struct idem_channel *channel;
+    echo_echo_request request = ECHO_ECHO_REQUEST_INIT;
     struct idem_error err;
 
     (void)state;
     lines[0] = 0;
-    must(idem_server_open(&server, NULL, NULL, NULL, &err), &err);
-    must(idem_log_new(&log, &options, &err), &err);
-    must(idem_server_add(server, log, &err), &err);
-    must(echo_register(server, &handlers, NULL, &err), &err);
-    must(idem_server_listen(server, "inproc://log", &err), &err);
-    must(idem_server_start(server, &err), &err);
-    must(idem_client_open(&channel, "inproc://log", NULL, &err), &err);
-    call_once(channel, &echo_echo_method, NULL);
+    script_must(idem_server_open(&server, NULL, NULL, NULL, &err), &err);
+    script_must(idem_log_new(&log, &options, &err), &err);
+    script_must(idem_server_add(server, log, &err), &err);
+    script_must(echo_register(server, &handlers, NULL, &err), &err);
+    script_must(idem_server_listen(server, "inproc://log", &err), &err);
+    script_must(idem_server_start(server, &err), &err);
+    script_must(idem_client_open(&channel, "inproc://log", NULL, &err), &err);
+    (void)echo_echo(channel, &request, NULL, NULL, NULL);
     idem_channel_close(channel);
     idem_server_free(server);
     assert_line("method=echo.v1.Echo/Echo status=NOT_FOUND effect=ROLLED_BACK "

@@ -23,9 +23,11 @@ struct idem_call {
     struct idem_timers *timers;
     struct idem_arena *arena; /* lives as long as the call */
 
-    struct idem_bytes key; /* lives in the arena. data NULL: none; size 0
-                            * with data: the caller gave "" */
-    unsigned attempt;      /* 1 for the first; what the wire says */
+    struct idem_bytes key;       /* lives in the arena. data NULL: none; size 0
+                                  * with data: the caller gave "" */
+    unsigned attempt;            /* 1 for the first; what the wire says */
+    unsigned attempt_timeout_ms; /* client: of one attempt, as the caller says;
+                                  * 0: he does not */
     uint64_t ack_below;  /* with a session's key: the client has the answers of
                           * all below; 0: none */
     int64_t deadline_ns; /* monotonic; INT64_MAX: none */

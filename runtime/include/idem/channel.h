@@ -42,7 +42,11 @@ struct idem_channel_options {
 };
 
 struct idem_call_options {
-    int64_t timeout_ms;  /* of the whole call; 0: the channel's */
+    int64_t timeout_ms;         /* of the whole call; 0: the channel's */
+    int64_t attempt_timeout_ms; /* of one attempt: then the next one asks, under
+                                 * the same key (policy.md); over what a config
+                                 * says. For calls with a key or a declared
+                                 * idempotence. 0: the config's, or none */
     const char *key;     /* NULL: as the method says (minted, or from fields) */
     bool wait_for_ready; /* false: an attempt fails at once while the server is
                           * away, NOT_CONNECTED, and the retry policy counts it
