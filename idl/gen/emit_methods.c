@@ -159,11 +159,13 @@ emit_policy(struct text *out, const struct policy *policy)
              "        .steps = %s,\n"
              "        .max_executions = %" PRId64 ",\n"
              "        .transaction = IDEM_TRANSACTION_%s,\n"
+             "        .group = %" PRIu32 ",\n"
              "        .max_reply = %" PRId64 ",\n"
              "        .oversize = IDEM_OVERSIZE_%s,\n",
              policy->in_flight, policy->ask_redis, policy->after_crash,
              policy->options->steps ? "true" : "false", policy->max_executions,
-             policy->transaction, policy->max_reply, policy->oversize);
+             policy->transaction, policy->options->group, policy->max_reply,
+             policy->oversize);
     emit_retry(out, policy);
     emit_limit(out, policy);
 }

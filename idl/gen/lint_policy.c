@@ -25,6 +25,7 @@ enum {
     DISPATCH = 17,
     STEPS = 18,
     TRANSACTION = 19,
+    GROUP = 20,
     EXECUTIONS = 22,
 };
 
@@ -80,6 +81,8 @@ check_mode(const struct check *check)
         policy->key->source == IDEM__V1__KEY__SOURCE__SESSION)
         say(check, TRANSACTION,
             "transaction STATEMENT cannot have a key of source SESSION yet");
+    if (policy->states && check->options->group)
+        say(check, GROUP, "group is for transaction INTERACTIVE only");
     if (!stated && !policy->read_only)
         complain(check->complaints, check->method->service->file->proto,
                  &check->method->path,
@@ -141,6 +144,7 @@ check_unused(const struct check *check)
         {EXECUTION, "max_execution_ms", o->max_execution_ms, leased},
         {STEPS, "steps", o->steps, leased},
         {TRANSACTION, "transaction", o->transaction, transaction},
+        {GROUP, "group", o->group, transaction},
     };
 
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -179,6 +183,8 @@ check_numbers(const struct check *check)
                 POLICY_REPLY_MAX_BYTES);
     check_range(check, EXECUTIONS, "max_executions", o->max_executions, 1,
                 POLICY_EXECUTIONS_MAX);
+    check_range(check, GROUP, "group", o->group, POLICY_GROUP_MIN,
+                POLICY_GROUP_MAX);
     check_range(check, LEASE, "lease_ms", o->lease_ms, POLICY_LEASE_MIN_MS,
                 POLICY_TIME_MAX_MS);
     check_range(check, EXECUTION, "max_execution_ms", o->max_execution_ms, 1,

@@ -22,6 +22,8 @@
 #define POLICY_RATE_PER_MS 1000
 #define POLICY_RATE_PER_MAX_MS 86400000
 #define POLICY_RATE_BURST_MAX 100000
+#define POLICY_GROUP_MIN 2
+#define POLICY_GROUP_MAX 256
 #define POLICY_TIME_MAX_MS 34560000000 /* any time; 400 days */
 
 struct policy {

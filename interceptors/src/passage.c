@@ -65,6 +65,7 @@ let_through(struct passage *passage)
         .store = passage->once->store,
         .tx = ticket->tx,
         .mode = ticket->mode,
+        .grouped = ticket->group > 0,
         .arena = call->arena,
         .deadline_ns = call->deadline_ns,
     };

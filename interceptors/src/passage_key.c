@@ -74,6 +74,7 @@ fill_ticket(struct idem_ticket *ticket, struct idem_call *call)
     ticket->after_crash = method->after_crash;
     ticket->lease_ms = method->lease_ms;
     ticket->steps = method->steps;
+    ticket->group = method->group;
     ticket->max_executions = method->max_executions;
     ticket->window_ms = method->window_ms;
     ticket->deadline_ns = call->deadline_ns;

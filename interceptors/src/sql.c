@@ -124,6 +124,18 @@ sql_changes_session(const char *sql)
            strcasestr(sql, "set_config") || strcasestr(sql, "advisory_lock");
 }
 
+bool
+sql_changes_transaction(const char *sql)
+{
+    const char *first = skip_blank(sql, true);
+    const char *second = skip_blank(first + word_size(first), true);
+
+    return word_is(first, "SET") ||
+           (word_is(first, "CREATE") &&
+            word_in(second, temporary, sizeof temporary / sizeof *temporary)) ||
+           sql_changes_session(sql);
+}
+
 /* PRAGMAs that take an argument and only read, or hold for a transaction. */
 static const char *const asking[] = {
     "defer_foreign_keys", "foreign_key_check", "foreign_key_list",

@@ -14,6 +14,10 @@ bool sql_is_transaction_command(const char *sql);
  * once too often: a name in the text counts wherever it stands. */
 bool sql_changes_session(const char *sql);
 
+/* … something that whoever has the transaction next would meet: that, or a
+ * setting of the transaction's? */
+bool sql_changes_transaction(const char *sql);
+
 /* Would the statement, as sqlite reads it, change the connection that all calls
  * share: a PRAGMA that sets, another file? */
 bool sql_changes_connection(const char *sql);

@@ -1,6 +1,7 @@
 #include "store_postgres.h"
 
 #include "store_postgres_group.h"
+#include "store_postgres_joint.h"
 #include "store_postgres_keeper.h"
 #include "store_postgres_maintain.h"
 #include "store_postgres_session.h"
@@ -56,15 +57,16 @@ find_idle(struct pg_store *postgres, bool pins)
     return NULL;
 }
 
-static void
-wake_for(struct pg_store *postgres, const struct idem_ticket *ticket)
+bool
+pg_store_wake(struct pg_store *postgres, bool pins)
 {
-    struct pg_session *session = find_idle(postgres, pg_ticket_pins(ticket));
+    struct pg_session *session = find_idle(postgres, pins);
 
     if (!session)
-        return;
+        return false;
     session->idle = false;
     pthread_cond_signal(&session->wake);
+    return true;
 }
 
 void
@@ -76,9 +78,11 @@ pg_store_post(struct pg_store *postgres, struct idem_ticket *ticket,
     pg_keeper_note(postgres, ticket);
     if (pg_ticket_is_grouped(ticket)) {
         pg_group_post(postgres, ticket);
+    } else if (pg_ticket_joins(ticket)) {
+        pg_joint_post(postgres, ticket);
     } else {
         pg_queue_push(&postgres->queue, ticket);
-        wake_for(postgres, ticket);
+        (void)pg_store_wake(postgres, pg_ticket_pins(ticket));
     }
     pthread_mutex_unlock(&postgres->lock);
 }

@@ -49,7 +49,7 @@ struct pg_session {
     struct idem_tx tx; /* first: a tx is its session */
     enum pg_role role;
     struct pg_batch *batch; /* PG_GROUP's; else NULL */
-    struct pg_share *share; /* PG_STATEMENT's; else NULL */
+    struct pg_share *share; /* PG_STATEMENT's and PG_LONG's; else NULL */
     struct pg_store *postgres;
     struct pg_link link;
     struct statements statements;
@@ -59,8 +59,13 @@ struct pg_session {
     int64_t until_ns; /* the operation under way ends */
     int64_t retry_ns; /* while down: connect not before this */
     int64_t backoff_ns;
-    bool pinned;         /* a transaction is open */
-    bool soiled;         /* a handler changed what outlives it */
+    bool pinned;   /* a transaction is open */
+    bool joint;    /* … of a group */
+    bool soiled;   /* a handler changed what outlives it */
+    bool changed;  /* … what the next one of its group would meet */
+    bool in_front; /* a statement of the group goes in front of the handler's
+                    * next one: */
+    enum statement front;
     bool taken;          /* … over a released record: complete updates it */
     char savepoint[40];  /* … before the handler's work */
     unsigned savepoints; /* made so far */
@@ -69,6 +74,7 @@ struct pg_session {
     pthread_cond_t wake; /* the rest: by the store's lock */
     bool counted;        /* among those that are up */
     bool idle;
+    bool joined;                 /* it served a group last */
     bool read_over;              /* end_read */
     struct idem_ticket *pending; /* complete or release of the transaction */
     bool tried; /* has connected, or failed to, at least once */
@@ -82,6 +88,15 @@ struct pg_sharing {
     unsigned at_work;     /* sessions */
     unsigned narrow;      /* so many shares go one at a time */
     pthread_cond_t fewer; /* at work */
+};
+
+/* Interactive calls that share transactions; store_postgres_joint.c. */
+struct pg_joining {
+    struct pg_queue queue;
+    struct pg_busy busy; /* keys of the groups */
+    bool waking;         /* a session is woken, and not up yet */
+    unsigned at_work;    /* sessions; at most … */
+    unsigned most;
 };
 
 struct pg_store {
@@ -112,6 +127,7 @@ struct pg_store {
     struct pg_busy busy;       /* keys of the batches */
     bool group_waking;         /* one of PG_GROUP is woken, and not up yet */
     struct pg_sharing sharing; /* of PG_STATEMENT */
+    struct pg_joining joining; /* of PG_LONG, beside the queue */
     pthread_cond_t keeper_wake, janitor_wake;
     int64_t keeper_until_ns;
     bool stopping;
@@ -129,6 +145,11 @@ int64_t pg_store_until(const struct pg_store *postgres, int64_t deadline_ns,
 
 /* Under the store's lock: is a session connected that serves these? */
 bool pg_store_serves(const struct pg_store *postgres, bool pins);
+
+/* Under the store's lock: wake one of PG_BRIEF and PG_LONG that may serve what
+ * pins, or does not; else, when none that may is up, one that refuses. False:
+ * all are at work. */
+bool pg_store_wake(struct pg_store *postgres, bool pins);
 
 /* Give a ticket to a session that is free. Any thread. */
 void pg_store_post(struct pg_store *postgres, struct idem_ticket *ticket,

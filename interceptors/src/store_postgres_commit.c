@@ -214,12 +214,11 @@ is_left_well(struct pg_session *session, struct idem_ticket *ticket)
     return false;
 }
 
-/* A statement had failed and the handler says OK all the same (case B074). */
-static void
-fail_swallowed(struct pg_session *session, struct idem_ticket *ticket,
-               enum idem_status failed)
+void
+pg_tell_swallowed(struct pg_session *session, struct idem_ticket *ticket)
 {
-    roll_back(session);
+    enum idem_status failed = session->tx.failed;
+
     if (failed == IDEM_ABORTED)
         ticket->verdict = IDEM_VERDICT_CONFLICT;
     else if (failed == IDEM_DEADLINE_EXCEEDED)
@@ -229,12 +228,20 @@ fail_swallowed(struct pg_session *session, struct idem_ticket *ticket,
                        "a statement failed and the handler answered OK");
 }
 
-static bool
-is_swallowed(const struct pg_session *session, const struct idem_ticket *ticket)
+bool
+pg_is_swallowed(const struct pg_session *session,
+                const struct idem_ticket *ticket)
 {
     return ticket->answer.status == IDEM_OK &&
            (session->tx.failed != IDEM_OK ||
             PQtransactionStatus(session->link.conn) == PQTRANS_INERROR);
+}
+
+static void
+fail_swallowed(struct pg_session *session, struct idem_ticket *ticket)
+{
+    roll_back(session);
+    pg_tell_swallowed(session, ticket);
 }
 
 void
@@ -250,8 +257,8 @@ pg_transaction_complete(struct pg_session *session, struct idem_ticket *ticket)
                 "the connection was lost before the commit");
     else if (!is_left_well(session, ticket))
         return;
-    else if (is_swallowed(session, ticket))
-        fail_swallowed(session, ticket, session->tx.failed);
+    else if (pg_is_swallowed(session, ticket))
+        fail_swallowed(session, ticket);
     else
         commit(session, ticket);
     if (IDEM_FAULT("postgres.commit.after")) {

@@ -59,6 +59,12 @@ pg_result_is_outgrown(const PGresult *result)
                   "RevalidateCachedQuery") == 0;
 }
 
+bool
+pg_result_is_timeout(const PGresult *result)
+{
+    return strcmp(field(result, PG_DIAG_SQLSTATE), "57014") == 0;
+}
+
 enum idem_status
 pg_fail_result(struct idem_error *err, const PGresult *result)
 {

@@ -15,6 +15,9 @@ bool pg_result_is_unrouted(const struct pg_result *result);
 /* A prepared statement whose table was changed so that its rows are others. */
 bool pg_result_is_outgrown(const struct pg_result *result);
 
+/* A statement that was given up after its time. */
+bool pg_result_is_timeout(const struct pg_result *result);
+
 /* Fill an error from a failed result: status, PostgreSQL's words, and the
  * constraint's name as the reason. NULL result: the connection is lost. */
 enum idem_status pg_fail_result(struct idem_error *err,

@@ -21,20 +21,18 @@ pg_keeper_note(struct pg_store *postgres, const struct idem_ticket *ticket)
 static struct idem_ticket *
 take_late(struct pg_store *postgres, int64_t *next_ns)
 {
+    struct pg_queue *const queues[] = {
+        &postgres->grouped, &postgres->sharing.queue, &postgres->joining.queue,
+        &postgres->queue};
     int64_t other_ns, late_ns = now_ns(postgres);
-    struct idem_ticket *late =
-        pg_queue_take_late(&postgres->grouped, late_ns, next_ns);
+    struct idem_ticket *late = NULL;
 
-    if (late)
-        return late;
-    late = pg_queue_take_late(&postgres->sharing.queue, late_ns, &other_ns);
-    if (other_ns < *next_ns)
-        *next_ns = other_ns;
-    if (late)
-        return late;
-    late = pg_queue_take_late(&postgres->queue, late_ns, &other_ns);
-    if (other_ns < *next_ns)
-        *next_ns = other_ns;
+    *next_ns = INT64_MAX;
+    for (size_t i = 0; i < sizeof(queues) / sizeof(queues[0]) && !late; i++) {
+        late = pg_queue_take_late(queues[i], late_ns, &other_ns);
+        if (other_ns < *next_ns)
+            *next_ns = other_ns;
+    }
     return late;
 }
 

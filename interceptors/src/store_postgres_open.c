@@ -13,6 +13,7 @@
 #define CONNECTIONS 16
 #define GROUP_CONNECTIONS 2
 #define STATEMENT_CONNECTIONS 2
+#define GROUP_TRANSACTIONS 2
 #define FIRST_LOOK_MS 1000 /* open waits for no longer than this */
 
 static int64_t
@@ -37,6 +38,8 @@ take_options(struct pg_store *postgres,
     postgres->idle_ms = or_default(options->idle_in_transaction_ms, 10000);
     postgres->maintain_every_ms = or_default(options->maintain_every_ms, 60000);
     postgres->isolation = options->isolation;
+    postgres->joining.most =
+        (unsigned)or_default(options->group_transactions, GROUP_TRANSACTIONS);
     postgres->days_ahead = options->days_ahead ? options->days_ahead : 2;
     postgres->alarm = options->alarm ? options->alarm : print_alarm;
     postgres->alarm_with = options->alarm_with;
@@ -108,6 +111,7 @@ pg_store_new(const struct idem_postgres_options *options)
     pg_queue_init(&postgres->grouped);
     pg_queue_init(&postgres->refused);
     pg_sharing_init(&postgres->sharing);
+    pg_queue_init(&postgres->joining.queue);
     postgres->keeper_until_ns = INT64_MAX;
     take_options(postgres, options);
     (void)idem_fail_reason(&postgres->away, IDEM_UNAVAILABLE, IDEM_STORE_AWAY,

@@ -26,6 +26,12 @@ void pg_transaction_release(struct pg_session *session,
                             struct idem_ticket *ticket);
 void pg_read_end(struct pg_session *session);
 
+/* A statement had failed and the handler says OK all the same (case B074):
+ * nothing of it may stand. */
+bool pg_is_swallowed(const struct pg_session *session,
+                     const struct idem_ticket *ticket);
+void pg_tell_swallowed(struct pg_session *session, struct idem_ticket *ticket);
+
 /* Steps that several share. */
 
 /* Tell the database the key's window before its record is written. */

@@ -21,8 +21,18 @@ bool
 pg_ticket_pins(const struct idem_ticket *ticket)
 {
     return ticket->op == OPERATION_READ || ticket->op == OPERATION_RUN ||
+           ticket->op == OPERATION_CLAIM_ALONE ||
            (ticket->op == OPERATION_CLAIM &&
             ticket->mode == IDEM_MODE_TRANSACTION);
+}
+
+/* A repeat mostly finds an answer, or comes from a group that has failed. */
+bool
+pg_ticket_joins(const struct idem_ticket *ticket)
+{
+    return ticket->op == OPERATION_CLAIM &&
+           ticket->mode == IDEM_MODE_TRANSACTION && ticket->group > 1 &&
+           !ticket->repeat;
 }
 
 bool

@@ -8,6 +8,7 @@
 
 enum operation {
     OPERATION_CLAIM,
+    OPERATION_CLAIM_ALONE, /* though it has a group */
     OPERATION_COMPLETE,
     OPERATION_RELEASE,
     OPERATION_DOUBT,
@@ -37,6 +38,9 @@ bool pg_ticket_pins(const struct idem_ticket *ticket);
 
 /* Is it of mode LEASED, and a change of its record? */
 bool pg_ticket_is_grouped(const struct idem_ticket *ticket);
+
+/* May it share a transaction with other interactive ones? */
+bool pg_ticket_joins(const struct idem_ticket *ticket);
 
 enum pg_wanted { PG_ANY, PG_SHORT /* that do not pin */, PG_PINNING };
 

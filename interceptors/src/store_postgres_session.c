@@ -3,6 +3,7 @@
 #include "fault.h"
 #include "store_postgres_durable.h"
 #include "store_postgres_group.h"
+#include "store_postgres_joint.h"
 #include "store_postgres_operation.h"
 #include "store_postgres_statement.h"
 
@@ -15,6 +16,7 @@
 
 static pg_operation_fn *const operations[OPERATIONS] = {
     [OPERATION_CLAIM] = pg_transaction_claim,
+    [OPERATION_CLAIM_ALONE] = pg_transaction_claim,
     [OPERATION_LOOK] = pg_look,
     [OPERATION_ABANDON] = pg_abandon,
     [OPERATION_SETTLE] = pg_settle,
@@ -126,9 +128,8 @@ serve(struct pg_session *session, struct idem_ticket *ticket)
         tell_lost(session, ticket, end);
 }
 
-/* What a handler left in the session is not for the next one. */
-static void
-clean(struct pg_session *session)
+void
+pg_session_clean(struct pg_session *session)
 {
     if (session->soiled)
         pg_session_close(session);
@@ -164,10 +165,8 @@ serve_inside(struct pg_session *session, struct idem_ticket *ticket)
     ticket->done(ticket);
 }
 
-/* While the handler has the transaction: sleep until it is to be ended, or the
- * store is freed under it, which rolls it back. */
-static void
-stay(struct pg_session *session)
+struct idem_ticket *
+pg_session_stay(struct pg_session *session)
 {
     struct idem_ticket *ticket = wait_for_word(session);
 
@@ -176,9 +175,17 @@ stay(struct pg_session *session)
         ticket = wait_for_word(session);
     }
     session->pinned = false;
+    return ticket;
+}
+
+static void
+stay(struct pg_session *session)
+{
+    struct idem_ticket *ticket = pg_session_stay(session);
+
     if (!ticket) {
         pg_read_end(session);
-        clean(session);
+        pg_session_clean(session);
         return;
     }
     if (ticket->op == OPERATION_COMPLETE)
@@ -186,7 +193,7 @@ stay(struct pg_session *session)
     else
         pg_transaction_release(session, ticket);
     (void)pg_durable_check(session, &ticket, 1);
-    clean(session);
+    pg_session_clean(session);
     ticket->done(ticket);
 }
 
@@ -196,27 +203,46 @@ pg_session_must_wait(const struct pg_session *session)
     return session->tried && now_ns(session) < session->retry_ns;
 }
 
-/* A ticket for this session, under the lock: what it may serve when it is
- * connected; what nobody can serve, to refuse it, while it must not connect. */
+/* It may have been woken for what it does not take. */
+static void
+wake_for_rest(struct pg_store *postgres)
+{
+    if (postgres->queue.head)
+        (void)pg_store_wake(postgres, pg_ticket_pins(postgres->queue.head));
+}
+
+/* A ticket for this session, or a group, under the lock: what it may serve when
+ * it is connected; what nobody can serve, to refuse it, while it must not
+ * connect. */
 static struct idem_ticket *
 take(struct pg_session *session)
 {
     struct pg_store *postgres = session->postgres;
     enum pg_wanted wanted = PG_ANY;
+    struct idem_ticket *ticket;
 
     if (pg_link_is_up(&session->link)) {
+        if (pg_joint_pick(session)) {
+            wake_for_rest(postgres);
+            return NULL;
+        }
         if (session->role == PG_BRIEF)
             wanted = PG_SHORT;
-    } else {
-        if (!pg_session_must_wait(session) || pg_store_serves(postgres, true))
-            return NULL;
-        if (pg_store_serves(postgres, false))
-            wanted = PG_PINNING;
+        ticket = pg_queue_take(&postgres->queue, wanted);
+        if (ticket)
+            pg_joint_wake(postgres);
+        return ticket;
     }
-    return pg_queue_take(&postgres->queue, wanted);
+    if (!pg_session_must_wait(session) || pg_store_serves(postgres, true))
+        return NULL;
+    if (pg_store_serves(postgres, false))
+        wanted = PG_PINNING;
+    ticket = pg_queue_take(&postgres->queue, wanted);
+    return ticket ? ticket : pg_queue_take(&postgres->joining.queue, PG_ANY);
 }
 
-/* Wait for a ticket. NULL: time to connect, or to stop. */
+/* Wait for a ticket, or a group. NULL and no group: time to connect, or to
+ * stop. */
 static struct idem_ticket *
 next_ticket(struct pg_session *session)
 {
@@ -224,7 +250,8 @@ next_ticket(struct pg_session *session)
     struct idem_ticket *ticket;
 
     pthread_mutex_lock(&postgres->lock);
-    while (!(ticket = take(session)) && !postgres->stopping) {
+    while (!(ticket = take(session)) && !pg_joint_is_picked(session) &&
+           !postgres->stopping) {
         bool up = pg_link_is_up(&session->link);
 
         if (!up && now_ns(session) >= session->retry_ns)
@@ -234,6 +261,7 @@ next_ticket(struct pg_session *session)
                                     &postgres->lock,
                                     up ? INT64_MAX : session->retry_ns);
         session->idle = false;
+        postgres->joining.waking = false;
     }
     pthread_mutex_unlock(&postgres->lock);
     return ticket;
@@ -250,25 +278,35 @@ is_stopping(struct pg_store *postgres)
     return stopping;
 }
 
+static void
+serve_one(struct pg_session *session, struct idem_ticket *ticket)
+{
+    if (pg_link_is_up(&session->link))
+        serve(session, ticket);
+    else
+        pg_session_refuse(session, ticket);
+    (void)pg_durable_check(session, &ticket, 1);
+    ticket->done(ticket);
+    if (session->pinned)
+        stay(session);
+}
+
 static void *
 run(void *with)
 {
     struct pg_session *session = with;
     struct idem_ticket *ticket;
 
-    while ((ticket = next_ticket(session)) || !is_stopping(session->postgres)) {
-        if (!ticket) {
-            (void)pg_session_reconnect(session);
-            continue;
-        }
-        if (pg_link_is_up(&session->link))
-            serve(session, ticket);
+    for (;;) {
+        ticket = next_ticket(session);
+        if (ticket)
+            serve_one(session, ticket);
+        else if (pg_joint_is_picked(session))
+            pg_joint_serve(session);
+        else if (is_stopping(session->postgres))
+            break;
         else
-            pg_session_refuse(session, ticket);
-        (void)pg_durable_check(session, &ticket, 1);
-        ticket->done(ticket);
-        if (session->pinned)
-            stay(session);
+            (void)pg_session_reconnect(session);
     }
     pg_session_close(session);
     return NULL;
@@ -289,7 +327,8 @@ pg_session_start(struct pg_session *session, struct pg_store *postgres,
     session->backoff_ns = FIRST_BACKOFF_NS;
     if (session->role == PG_GROUP && !pg_group_init(session))
         return idem_fail(err, IDEM_RESOURCE_EXHAUSTED, "out of memory");
-    if (session->role == PG_STATEMENT && !pg_statement_init(session))
+    if ((session->role == PG_STATEMENT || session->role == PG_LONG) &&
+        !pg_statement_init(session))
         return idem_fail(err, IDEM_RESOURCE_EXHAUSTED, "out of memory");
     if (pthread_create(&session->thread, NULL, runs[session->role], session) ==
         0)

@@ -28,6 +28,13 @@ bool pg_session_is_ready(struct pg_session *session);
 /* While it is down: it may not connect yet, and so may refuse. */
 bool pg_session_must_wait(const struct pg_session *session);
 
+/* While a handler has the transaction: sleep until it is to be ended. NULL: a
+ * read is over, or the store is freed under it. */
+struct idem_ticket *pg_session_stay(struct pg_session *session);
+
+/* What a handler left in the session is not for the next one. */
+void pg_session_clean(struct pg_session *session);
+
 /* FAILED, with the words of the last failure to connect. */
 void pg_session_refuse(struct pg_session *session, struct idem_ticket *ticket);
 

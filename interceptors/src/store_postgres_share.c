@@ -1,6 +1,5 @@
 #include "store_postgres_share.h"
 
-#include "fault.h"
 #include "statements.h"
 #include "store_postgres_error.h"
 #include "store_postgres_operation.h"
@@ -17,54 +16,6 @@ enum way {
     WAY_HALVE, /* … one of them is to blame, and nobody knows which */
     WAY_PART,  /* … each alone */
 };
-
-static unsigned
-count_in(const struct pg_share *share)
-{
-    unsigned n = 0;
-
-    for (unsigned i = 0; i < share->n; i++)
-        n += share->calls[i].place == SHARED_IN;
-    return n;
-}
-
-static void
-move_in(struct pg_share *share, enum shared_place place)
-{
-    for (unsigned i = 0; i < share->n; i++)
-        if (share->calls[i].place == SHARED_IN)
-            share->calls[i].place = place;
-}
-
-static void
-clear(struct pg_share *share)
-{
-    pg_queries_clear(share->queries, share->n_queries);
-    share->n_queries = 0;
-}
-
-/* A connection that cannot do it is given up, and its transaction with it. */
-static void
-roll_back(struct pg_share *share)
-{
-    struct pg_query query = pg_text_query("ROLLBACK");
-
-    if (pg_session_run(share->session, &query, 1) == PG_OK &&
-        !pg_query_ok(&query))
-        pg_session_close(share->session);
-    pg_queries_clear(&query, 1);
-}
-
-/* The first that has failed; n_queries: none. */
-static unsigned
-find_failed(const struct pg_share *share)
-{
-    unsigned i = 0;
-
-    while (i < share->n_queries && !pg_query_sqlstate(&share->queries[i])[0])
-        i++;
-    return i;
-}
 
 static bool
 is_one_of(const char *sqlstate, const char *const *states)
@@ -94,48 +45,6 @@ note_plans(struct pg_share *share)
             pg_plan_prepared(share->about[i].plan, share->queries[i].result);
 }
 
-/* The call at that place among those that are IN and of that table. */
-static struct shared_call *
-find_nth(struct pg_share *share, bool opaque, int64_t nth)
-{
-    for (unsigned i = 0; i < share->n; i++) {
-        struct shared_call *call = &share->calls[i];
-
-        if (call->place == SHARED_IN && call->key.opaque == opaque &&
-            --nth == 0)
-            return call;
-    }
-    return NULL;
-}
-
-/* The later ones first, so that the numbers of the rest stay. */
-static void
-part_found(struct pg_share *share, const struct pg_query *query, bool opaque)
-{
-    for (long row = pg_query_rows(query); row-- > 0;) {
-        int64_t nth = pg_row_int(query->result, (int)row, 0);
-        struct shared_call *call = find_nth(share, opaque, nth);
-
-        if (call)
-            call->place = SHARED_ALONE;
-    }
-}
-
-/* Those that the look has found leave. */
-static void
-part_known(struct pg_share *share)
-{
-    unsigned at = 1;
-    bool minted = find_nth(share, false, 1), opaque = find_nth(share, true, 1);
-
-    if (!share->look)
-        return;
-    if (minted)
-        part_found(share, &share->queries[at++], false);
-    if (opaque)
-        part_found(share, &share->queries[at], true);
-}
-
 /* Who it is by, leaves. */
 static enum way
 part_failed(struct pg_share *share, unsigned failed)
@@ -148,7 +57,7 @@ part_failed(struct pg_share *share, unsigned failed)
         share->calls[owner].place = SHARED_ALONE;
     if (pg_result_is_outgrown(share->queries[failed].result))
         pg_session_outgrow(share->session);
-    roll_back(share);
+    pg_share_roll_back(share);
     return owner >= 0 || share->conflict ? WAY_AGAIN : WAY_PART;
 }
 
@@ -210,30 +119,30 @@ conclude(struct pg_share *share, unsigned i)
 static enum way
 conclude_all(struct pg_share *share)
 {
-    unsigned before = count_in(share);
+    unsigned before = pg_share_count(share);
 
-    share->begun_ms = pg_value_int(share->queries[share->begun].result, 0);
+    pg_share_note_begun(share);
     for (unsigned i = 0; i < share->n; i++)
         if (share->calls[i].place == SHARED_IN)
             conclude(share, i);
-    if (count_in(share) == before)
+    if (pg_share_count(share) == before)
         return WAY_DONE;
-    roll_back(share);
+    pg_share_roll_back(share);
     return WAY_AGAIN;
 }
 
 static enum way
 judge_open(struct pg_share *share)
 {
-    unsigned failed = find_failed(share), before = count_in(share);
+    unsigned failed = pg_share_failed(share), before = pg_share_count(share);
 
     note_plans(share);
     if (failed < share->n_queries)
         return part_failed(share, failed);
-    part_known(share);
-    if (count_in(share) == before)
+    pg_share_part_known(share);
+    if (pg_share_count(share) == before)
         return conclude_all(share);
-    roll_back(share);
+    pg_share_roll_back(share);
     return WAY_AGAIN;
 }
 
@@ -257,7 +166,7 @@ judge_failed(struct pg_share *share, unsigned failed)
 
     share->conflict = is_passing(sqlstate);
     share->look = share->look || known;
-    roll_back(share);
+    pg_share_roll_back(share);
     return known || share->conflict ? WAY_AGAIN : WAY_HALVE;
 }
 
@@ -266,22 +175,14 @@ judge_failed(struct pg_share *share, unsigned failed)
 static enum way
 judge_close(struct pg_share *share)
 {
-    unsigned failed = find_failed(share);
+    unsigned failed = pg_share_failed(share);
     PGresult *commit = share->queries[share->n_queries - 1].result;
 
     if (failed < share->n_queries)
         return judge_failed(share, failed);
     if (strcmp(PQcmdStatus(commit), "COMMIT") != 0)
         return WAY_HALVE;
-    for (unsigned i = 0; i < share->n; i++) {
-        struct shared_call *call = &share->calls[i];
-
-        if (call->place != SHARED_IN)
-            continue;
-        call->ticket->verdict = IDEM_VERDICT_MINE;
-        call->ticket->answer.first_at_ms = share->begun_ms;
-    }
-    move_in(share, SHARED_OVER);
+    pg_share_commit(share);
     return WAY_DONE;
 }
 
@@ -290,26 +191,11 @@ judge_close(struct pg_share *share)
 static enum way
 tell_unknown(struct pg_share *share)
 {
-    for (unsigned i = 0; i < share->n; i++)
-        if (share->calls[i].place == SHARED_IN)
-            share->calls[i].ticket->verdict = IDEM_VERDICT_UNKNOWN;
-    move_in(share, SHARED_OVER);
+    pg_share_tell(share, IDEM_VERDICT_UNKNOWN);
     return WAY_DONE;
 }
 
 /* --- A transaction --- */
-
-/* Each call of the share reaches its own point. */
-static bool
-reach(const struct pg_share *share, const char *point)
-{
-    bool fault = false;
-
-    for (unsigned i = 0; i < share->n; i++)
-        if (share->calls[i].place == SHARED_IN)
-            fault = IDEM_FAULT(point) || fault;
-    return fault;
-}
 
 /* Nothing stands of it when this says anything but DONE. */
 static enum way
@@ -321,7 +207,7 @@ open_transaction(struct pg_share *share)
     for (unsigned i = 0; i < share->n && end == PG_OK; i++)
         if (share->calls[i].place == SHARED_IN)
             end = pg_note_window(share->session, share->calls[i].ticket);
-    if (end != PG_OK || reach(share, "postgres.run.before")) {
+    if (end != PG_OK || pg_share_reach(share, "postgres.run.before")) {
         pg_session_close(share->session);
         return WAY_AGAIN;
     }
@@ -334,7 +220,7 @@ open_transaction(struct pg_share *share)
         way = judge_open(share);
     else
         way = end == PG_LATE ? WAY_PART : WAY_AGAIN;
-    clear(share);
+    pg_share_clear(share);
     return way;
 }
 
@@ -343,7 +229,7 @@ close_transaction(struct pg_share *share)
 {
     enum way way;
 
-    if (reach(share, "postgres.run.concluded")) {
+    if (pg_share_reach(share, "postgres.run.concluded")) {
         pg_session_close(share->session);
         return WAY_AGAIN;
     }
@@ -353,18 +239,8 @@ close_transaction(struct pg_share *share)
     }
     way = pg_share_travel(share) == PG_OK ? judge_close(share)
                                           : tell_unknown(share);
-    clear(share);
+    pg_share_clear(share);
     return way;
-}
-
-static enum way
-refuse(struct pg_share *share)
-{
-    for (unsigned i = 0; i < share->n; i++)
-        if (share->calls[i].place == SHARED_IN)
-            pg_session_refuse(share->session, share->calls[i].ticket);
-    move_in(share, SHARED_OVER);
-    return WAY_DONE;
 }
 
 static enum way
@@ -374,8 +250,10 @@ attempt(struct pg_share *share)
 
     share->conflict = false;
     if (!pg_session_is_ready(share->session) &&
-        !pg_session_reconnect(share->session))
-        return refuse(share);
+        !pg_session_reconnect(share->session)) {
+        pg_share_refuse(share);
+        return WAY_DONE;
+    }
     way = open_transaction(share);
     return way == WAY_DONE ? close_transaction(share) : way;
 }
@@ -389,7 +267,7 @@ run(struct pg_share *share, struct shared_call *calls, unsigned n)
     share->calls = calls;
     share->n = n;
     for (int i = 0; i < SHARE_ROUNDS && way == WAY_AGAIN; i++) {
-        if (count_in(share) == 0)
+        if (pg_share_count(share) == 0)
             return;
         if (share->conflict)
             pg_statement_narrow(share->session);
@@ -399,16 +277,8 @@ run(struct pg_share *share, struct shared_call *calls, unsigned n)
         run(share, calls, n / 2);
         run(share, calls + n / 2, n - n / 2);
     } else if (way != WAY_DONE) {
-        move_in(share, SHARED_ALONE);
+        pg_share_move(share, SHARED_ALONE);
     }
-}
-
-static int
-compare_keys(const void *a, const void *b)
-{
-    const struct shared_call *left = a, *right = b;
-
-    return memcmp(left->key.bytes, right->key.bytes, sizeof(left->key.bytes));
 }
 
 static bool
@@ -423,23 +293,8 @@ wants_look(const struct pg_share *share)
 void
 pg_share_run(struct pg_share *share)
 {
-    for (unsigned i = 0; i < share->n_all; i++) {
-        struct shared_call *call = &share->all[i];
-
-        pg_row_key_of(&call->key, &call->ticket->id);
-        call->place = SHARED_IN;
-        call->values = NULL;
-    }
-    qsort(share->all, share->n_all, sizeof(share->all[0]), compare_keys);
+    pg_share_begin(share);
     share->look = wants_look(share);
     share->conflict = false;
     run(share, share->all, share->n_all);
-}
-
-void
-pg_share_fini(struct pg_share *share)
-{
-    pg_arrays_fini(&share->arrays);
-    free(share->queries);
-    free(share->about);
 }

@@ -5,8 +5,9 @@
 #include "store_postgres_record.h"
 #include "store_postgres_values.h"
 
-/* Calls of transaction STATEMENT that share one database transaction, in two
- * round trips:
+/* Calls of mode TRANSACTION that share one database transaction. Those of
+ * transaction STATEMENT go in two round trips (store_postgres_joint.h has the
+ * interactive ones):
  *
  *   BEGIN; the statements of each call in order
  *   insert all records; COMMIT
@@ -42,6 +43,8 @@ struct shared_call {
     struct row_key key;
     unsigned busy; /* the key's place among those that are busy */
     enum shared_place place;
+    bool leaves;              /* noted, and still IN */
+    bool counts;              /* its handler ended badly, and that stays */
     struct pg_values *values; /* by statement */
     unsigned first;           /* query of its statements */
 };
@@ -62,30 +65,75 @@ struct pg_share {
     struct shared_call
         *calls; /* those of the transaction, and some that left */
     unsigned n;
-    bool look;        /* at their keys first */
+    bool lock;        /* try their keys' locks first … */
+    bool look;        /* … look at their keys */
+    bool undo;        /* the second trip begins with SQL_UNDO */
     bool conflict;    /* it met a lock, a deadlock or the like */
     unsigned begun;   /* the query that tells … */
     int64_t begun_ms; /* … when, by the database's clock */
     struct pg_query *queries;
     struct shared_query *about;
     unsigned n_queries, room;
-    struct pg_arguments arguments[1 + SHARE_TABLES];
+    struct pg_arguments arguments[2 + SHARE_TABLES];
     struct pg_arrays arrays;
 };
 
-/* Serve all calls: each is OVER or ALONE then. */
+/* Serve all calls of transaction STATEMENT: each is OVER or ALONE then. */
 void pg_share_run(struct pg_share *share);
 void pg_share_fini(struct pg_share *share);
 
+/* store_postgres_share_calls.c: those that are IN. */
+
+/* All of them are, in the order of their keys. */
+void pg_share_begin(struct pg_share *share);
+unsigned pg_share_count(const struct pg_share *share);
+void pg_share_move(struct pg_share *share, enum shared_place place);
+
+/* Behind the first trip: when it began, by the database's clock. */
+void pg_share_note_begun(struct pg_share *share);
+
+/* They are OVER: committed. */
+void pg_share_commit(struct pg_share *share);
+
+/* They are OVER, with that verdict. */
+void pg_share_tell(struct pg_share *share, enum idem_verdict verdict);
+
+/* They are OVER: PostgreSQL is away. */
+void pg_share_refuse(struct pg_share *share);
+
+/* Each reaches the fault point. */
+bool pg_share_reach(const struct pg_share *share, const char *point);
+
+/* Behind the first trip: those that the look has found, or whose lock is
+ * somebody's, leave. */
+void pg_share_part_known(struct pg_share *share);
+
+/* When all are OVER or ALONE: those that left are posted for another operation;
+ * the others are told, each that was committed behind the fault point. */
+void pg_share_part(const struct pg_share *share, enum operation operation);
+void pg_share_answer(struct pg_share *share, const char *point);
+
+/* The first query that has failed; n_queries: none. */
+unsigned pg_share_failed(const struct pg_share *share);
+
+/* Send the queries and wait for what they say. */
+enum pg_end pg_share_travel(struct pg_share *share) IDEM_MUST_CHECK;
+
+/* Free the results. */
+void pg_share_clear(struct pg_share *share);
+
+/* A connection that cannot do it is given up, and its transaction with it. */
+void pg_share_roll_back(struct pg_share *share);
+
 /* store_postgres_share_trip.c: the round trips. */
 
-/* BEGIN to the last statement. False: memory is out. */
+/* BEGIN, what is asked of their keys, and the limits. False: memory is out. */
+bool pg_share_head(struct pg_share *share) IDEM_MUST_CHECK;
+
+/* That, to the last statement. As above. */
 bool pg_share_open(struct pg_share *share) IDEM_MUST_CHECK;
 
 /* The records and COMMIT, which is the last query. As above. */
 bool pg_share_close(struct pg_share *share) IDEM_MUST_CHECK;
-
-/* Send the queries and wait for what they say. */
-enum pg_end pg_share_travel(struct pg_share *share) IDEM_MUST_CHECK;
 
 #endif

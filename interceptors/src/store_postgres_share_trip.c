@@ -50,19 +50,23 @@ add_ours(struct pg_share *share, struct pg_query query)
     add(share, query, (struct shared_query){.owner = -1, .statement = -1});
 }
 
+/* Which calls a statement is for. */
+enum table { MINTED, OPAQUE, BOTH };
+
 static bool
-is_in(const struct pg_share *share, unsigned i, bool opaque)
+is_in(const struct pg_share *share, unsigned i, enum table table)
 {
     const struct shared_call *call = &share->calls[i];
 
-    return call->place == SHARED_IN && call->key.opaque == opaque;
+    return call->place == SHARED_IN &&
+           (table == BOTH || call->key.opaque == (table == OPAQUE));
 }
 
 static bool
-has(const struct pg_share *share, bool opaque)
+has(const struct pg_share *share, enum table table)
 {
     for (unsigned i = 0; i < share->n; i++)
-        if (is_in(share, i, opaque))
+        if (is_in(share, i, table))
             return true;
     return false;
 }
@@ -76,6 +80,12 @@ put_key(struct pg_arrays *arrays, const struct shared_call *call)
 {
     pg_array_bytes(
         arrays, (struct idem_bytes){call->key.bytes, sizeof(call->key.bytes)});
+}
+
+static void
+put_lock(struct pg_arrays *arrays, const struct shared_call *call)
+{
+    pg_array_int(arrays, pg_row_lock_of(&call->ticket->id));
 }
 
 static void
@@ -189,6 +199,11 @@ static const struct column look_columns[] = {
     {0, NULL},
 };
 
+static const struct column lock_columns[] = {
+    {PG_ELEMENT_INT, put_lock},
+    {0, NULL},
+};
+
 static const struct column record_columns[] = {
     {PG_ELEMENT_UUID, put_key},       {PG_ELEMENT_BYTES, put_tenant},
     {PG_ELEMENT_TEXT, put_scope},     {PG_ELEMENT_TEXT, put_text},
@@ -222,31 +237,32 @@ reserve(struct pg_share *share)
 
 static void
 add_many(struct pg_share *share, enum statement statement,
-         const struct column *column, bool opaque)
+         const struct column *column, enum table table)
 {
-    struct pg_arguments *arguments = &share->arguments[1 + opaque];
+    struct pg_arguments *arguments = &share->arguments[1 + table];
 
     arguments->n = 0;
     for (; column->put; column++) {
         pg_array_begin(&share->arrays, column->element);
         for (unsigned i = 0; i < share->n; i++)
-            if (is_in(share, i, opaque))
+            if (is_in(share, i, table))
                 column->put(&share->arrays, &share->calls[i]);
         pg_arguments_bytes(arguments, pg_array_end(&share->arrays));
     }
     if (statement == SQL_SHARE_RECORD)
         pg_arguments_int(arguments, share->begun_ms);
-    add_ours(share,
-             pg_session_query(share->session, statement, opaque, arguments));
+    add_ours(share, pg_session_query(share->session, statement, table == OPAQUE,
+                                     arguments));
 }
 
 static void
 add_both(struct pg_share *share, enum statement statement,
          const struct column *columns)
 {
-    for (int opaque = 0; opaque < SHARE_TABLES; opaque++)
-        if (has(share, opaque))
-            add_many(share, statement, columns, opaque);
+    if (has(share, MINTED))
+        add_many(share, statement, columns, MINTED);
+    if (has(share, OPAQUE))
+        add_many(share, statement, columns, OPAQUE);
 }
 
 /* --- Statements of the calls --- */
@@ -323,17 +339,27 @@ add_statements(struct pg_share *share, unsigned i)
 }
 
 bool
-pg_share_open(struct pg_share *share)
+pg_share_head(struct pg_share *share)
 {
     enum idem_isolation isolation = share->session->postgres->isolation;
 
     share->n_queries = 0;
-    if (!make_room(share, 2 + SHARE_TABLES) || !reserve(share))
+    if (!make_room(share, 3 + SHARE_TABLES) || !reserve(share))
         return false;
     add_ours(share, pg_text_query(begins[isolation]));
+    if (share->lock)
+        add_many(share, SQL_SHARE_LOCK, lock_columns, BOTH);
     if (share->look)
         add_both(share, SQL_SHARE_LOOK, look_columns);
     add_begin(share);
+    return true;
+}
+
+bool
+pg_share_open(struct pg_share *share)
+{
+    if (!pg_share_head(share))
+        return false;
     for (unsigned i = 0; i < share->n; i++)
         if (share->calls[i].place == SHARED_IN && !add_statements(share, i))
             return false;
@@ -344,31 +370,12 @@ bool
 pg_share_close(struct pg_share *share)
 {
     share->n_queries = 0;
-    if (!make_room(share, 1 + SHARE_TABLES) || !reserve(share))
+    if (!make_room(share, 2 + SHARE_TABLES) || !reserve(share))
         return false;
+    if (share->undo)
+        add_ours(share,
+                 pg_session_query(share->session, SQL_UNDO, false, NULL));
     add_both(share, SQL_SHARE_RECORD, record_columns);
     add_ours(share, pg_text_query("COMMIT"));
     return true;
-}
-
-/* As long as the most patient of them waits. */
-static int64_t
-until_ns(const struct pg_share *share)
-{
-    int64_t last_ns = INT64_MIN;
-
-    for (unsigned i = 0; i < share->n; i++) {
-        const struct shared_call *call = &share->calls[i];
-
-        if (call->place == SHARED_IN && call->ticket->deadline_ns > last_ns)
-            last_ns = call->ticket->deadline_ns;
-    }
-    return pg_store_until(share->session->postgres, last_ns, COMMIT_GRACE_NS);
-}
-
-enum pg_end
-pg_share_travel(struct pg_share *share)
-{
-    share->session->until_ns = until_ns(share);
-    return pg_session_try(share->session, share->queries, share->n_queries);
 }

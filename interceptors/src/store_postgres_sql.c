@@ -88,6 +88,9 @@ static const char *const templates[SQL_STATEMENTS] = {
         "DELETE FROM @record WHERE state = 'DONE' AND key IN (SELECT "
         "encode(substr($1::bytea, (i * 16 + 1)::int, 16), 'hex')::uuid "
         "FROM generate_series(0, $2::bigint - 1) AS i)",
+    [SQL_SHARE_LOCK] =
+        "SELECT one.n FROM unnest($1::bigint[]) WITH ORDINALITY AS one "
+        "(lock, n) WHERE NOT pg_try_advisory_xact_lock(one.lock)",
     [SQL_SHARE_BEGIN] = "SELECT " MS(
         "clock_timestamp()") ", "
                              "set_config('statement_timeout', "
@@ -95,6 +98,8 @@ static const char *const templates[SQL_STATEMENTS] = {
                              "set_config('lock_timeout', $2::bigint::text, "
                              "true), " HANDLERS_PLANS,
     [SQL_READ] = "SELECT " HANDLERS_PLANS,
+    [SQL_SAVE] = "SAVEPOINT idem_joint",
+    [SQL_UNDO] = "ROLLBACK TO SAVEPOINT idem_joint",
     [SQL_LOOK] = "SELECT " LOOK_COLUMNS ", " HANDLERS_PLANS
                  " FROM (SELECT $2::bytea AS tenant, $3::text AS scope, "
                  "$4::text AS key_text, $5::bigint AS ends, $6::bigint AS day) "

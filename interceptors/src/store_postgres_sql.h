@@ -16,6 +16,10 @@ enum statement {
     SQL_ACKNOWLEDGE, /* $1 session, $2 below, $3 gone at, ms: acked, if moved */
     SQL_FORGET,      /* $1 keys, $2 how many: the records that are DONE */
     SQL_READ,        /* a handler's reading begins */
+    SQL_SAVE,        /* a savepoint in front of a handler of a group … */
+    SQL_UNDO,        /* … back to it */
+    SQL_SHARE_LOCK,  /* $1 locks, an array: the number, from 1, of each that is
+                      * somebody else's; the others are ours */
     SQL_SHARE_BEGIN, /* $1 statement, $2 lock, ms: now in ms. From here plans
                       * are made as the handlers' statements want them */
     SQL_OPAQUE,      /* those below have a twin for opaque keys */

@@ -1,13 +1,9 @@
 #include "store_postgres_statement.h"
 
-#include "fault.h"
-#include "store_postgres_durable.h"
 #include "store_postgres_idle.h"
 #include "store_postgres_keeper.h"
 #include "store_postgres_session.h"
 #include "store_postgres_share.h"
-
-#include <idem/call.h>
 
 #include <stdlib.h>
 
@@ -195,56 +191,6 @@ end_share(struct pg_session *session)
     pthread_mutex_unlock(&postgres->lock);
 }
 
-struct told {
-    struct idem_ticket *tickets[SHARE_MAX];
-    unsigned n;
-};
-
-static void
-tell_all(void *with)
-{
-    const struct told *told = with;
-
-    for (unsigned i = 0; i < told->n; i++)
-        told->tickets[i]->done(told->tickets[i]);
-}
-
-static bool
-was_committed(const struct idem_ticket *ticket)
-{
-    return ticket->verdict == IDEM_VERDICT_MINE;
-}
-
-static void
-tell(struct pg_session *session)
-{
-    const struct pg_share *share = session->share;
-    struct told told = {.n = 0};
-
-    for (unsigned i = 0; i < share->n_all; i++)
-        if (share->all[i].place == SHARED_OVER)
-            told.tickets[told.n++] = share->all[i].ticket;
-    if (told.n == 0)
-        return;
-    (void)pg_durable_check(session, told.tickets, told.n);
-    for (unsigned i = 0; i < told.n; i++)
-        if (was_committed(told.tickets[i]) && IDEM_FAULT("postgres.run.after"))
-            told.tickets[i]->verdict = IDEM_VERDICT_UNKNOWN;
-    idem_call_resume_all(tell_all, &told);
-}
-
-/* Those that left; a ticket is not touched any more once it is posted. */
-static void
-post_rest(struct pg_session *session)
-{
-    const struct pg_share *share = session->share;
-
-    for (unsigned i = 0; i < share->n_all; i++)
-        if (share->all[i].place == SHARED_ALONE)
-            pg_store_post(session->postgres, share->all[i].ticket,
-                          OPERATION_RUN);
-}
-
 void *
 pg_statement_serve(void *with)
 {
@@ -257,8 +203,8 @@ pg_statement_serve(void *with)
         }
         pg_share_run(session->share);
         end_share(session);
-        post_rest(session);
-        tell(session);
+        pg_share_part(session->share, OPERATION_RUN);
+        pg_share_answer(session->share, "postgres.run.after");
     }
     pg_session_close(session);
     return NULL;

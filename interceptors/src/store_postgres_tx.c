@@ -2,6 +2,7 @@
 
 #include "sql.h"
 #include "store_postgres_error.h"
+#include "store_postgres_session.h"
 #include "store_postgres_values.h"
 
 #include <libpq-fe.h>
@@ -27,10 +28,13 @@ judge(struct pg_session *session, PGresult *result, struct idem_rows **rows,
         return idem_fail(err, IDEM_INTERNAL,
                          "COPY needs the connection itself");
     }
-    if (!pg_result_is_outgrown(result))
-        return pg_fail_result(err, result);
-    pg_session_outgrow(session);
-    return idem_fail(err, IDEM_ABORTED, "a table was changed");
+    if (pg_result_is_outgrown(result)) {
+        pg_session_outgrow(session);
+        return idem_fail(err, IDEM_ABORTED, "a table was changed");
+    }
+    if (session->joint && pg_result_is_timeout(result))
+        return idem_fail(err, IDEM_ABORTED, "it took too long for a group");
+    return pg_fail_result(err, result);
 }
 
 /* A failure to wait leaves the connection for complete to discard. */
@@ -70,6 +74,44 @@ ask(struct pg_session *session, const struct pg_query *query,
                      PQerrorMessage(session->link.conn));
 }
 
+/* Its statement goes in one round trip with what is in front of it. The first
+ * that fails is the result. */
+static enum idem_status
+ask_behind(struct pg_session *session, const struct pg_query *queries,
+           unsigned n_queries, struct pg_plan *plan, struct idem_rows **rows,
+           struct idem_error *err)
+{
+    struct pg_query all[3];
+    unsigned n = 0, first = 0;
+    enum idem_status status;
+    enum pg_end end;
+
+    all[n++] = pg_session_query(session, session->front, false, NULL);
+    for (unsigned i = 0; i < n_queries; i++)
+        all[n++] = queries[i];
+    end = pg_link_run(&session->link, all, n, session->until_ns);
+    if (plan)
+        pg_plan_prepared(plan, all[n - 2].result);
+    while (first + 1 < n && pg_query_ok(&all[first]))
+        first++;
+    status = end == PG_OK
+                 ? judge(session, all[first].result, rows, err)
+                 : idem_fail(err, IDEM_UNAVAILABLE, "the connection is lost");
+    pg_queries_clear(all, n);
+    session->in_front = false;
+    return status;
+}
+
+/* In a group the server's own limits come first: a call that is late is no
+ * reason to lose the work of the others. */
+static int64_t
+until_ns(const struct pg_session *session)
+{
+    return pg_store_until(session->postgres,
+                          session->joint ? INT64_MAX : session->tx.deadline_ns,
+                          GRACE_NS);
+}
+
 static enum idem_status
 tx_exec(struct idem_tx *tx, struct idem_rows **rows, struct idem_error *err,
         const char *sql, const struct idem_value *values, size_t n)
@@ -86,10 +128,12 @@ tx_exec(struct idem_tx *tx, struct idem_rows **rows, struct idem_error *err,
         return status;
     if (!pg_link_is_up(&session->link))
         return idem_fail(err, IDEM_UNAVAILABLE, "the connection is lost");
-    session->until_ns =
-        pg_store_until(session->postgres, tx->deadline_ns, GRACE_NS);
+    session->until_ns = until_ns(session);
     session->soiled |= sql_changes_session(sql);
+    session->changed |= sql_changes_transaction(sql);
     n_queries = pg_plans_run(&session->plans, sql, &parameters, queries, &plan);
+    if (session->in_front)
+        return ask_behind(session, queries, n_queries, plan, rows, err);
     for (unsigned i = 0; i < n_queries && status == IDEM_OK; i++)
         status = ask(session, &queries[i], i == 0 ? plan : NULL, rows, err);
     return status;

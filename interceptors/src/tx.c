@@ -88,10 +88,20 @@ tx_slot_end(struct tx_slot *slot)
     slot->tx = NULL;
 }
 
+/* Whoever commits on a connection that others share commits their work. */
+static struct idem_tx *
+find_own(struct idem_context *context)
+{
+    struct idem_tx *tx = idem_context_tx(context, NULL);
+    const struct tx_slot *slot = idem_context_slot(context);
+
+    return tx && !slot->grouped ? tx : NULL;
+}
+
 struct pg_conn *
 idem_context_postgres(struct idem_context *context)
 {
-    struct idem_tx *tx = idem_context_tx(context, NULL);
+    struct idem_tx *tx = find_own(context);
 
     return tx ? tx->ops->postgres(tx) : NULL;
 }
@@ -99,7 +109,7 @@ idem_context_postgres(struct idem_context *context)
 struct sqlite3 *
 idem_context_sqlite(struct idem_context *context)
 {
-    struct idem_tx *tx = idem_context_tx(context, NULL);
+    struct idem_tx *tx = find_own(context);
 
     return tx ? tx->ops->sqlite(tx) : NULL;
 }

@@ -44,6 +44,8 @@ struct tx_slot {
     struct idem_tx *tx; /* TRANSACTION: the ticket's; NONE: opened at first
                          * use; else NULL */
     enum idem_mode mode;
+    bool grouped; /* TRANSACTION: the connection may be shared, also where this
+                   * call happens to be alone */
     struct idem_arena *arena; /* the call's */
     int64_t deadline_ns;      /* the call's */
     struct once *once;        /* LEASED: who let the handler through … */

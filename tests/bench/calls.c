@@ -119,6 +119,15 @@ call_state(struct idem_channel *channel,
     return bench_state_async(channel, &request, options, done);
 }
 
+struct idem_call *
+call_group(struct idem_channel *channel,
+           const struct idem_call_options *options)
+{
+    const bench_request request = request_of_all();
+
+    return bench_group_async(channel, &request, options, done);
+}
+
 static struct idem_call_options
 with_old_key(const struct idem_call_options *options)
 {

@@ -1,6 +1,6 @@
 /* What exactly once costs, against the same done by hand, in one run.
  *
- *    once_bench [--quick] [leased|statement|interactive|writes|
+ *    once_bench [--quick] [leased|statement|interactive|grouped|writes|
  *                           duplicates|replay]
  *
  * Ours is the whole road (client, wire, server, handler, record) in this
@@ -41,6 +41,7 @@ static const struct shape shapes[] = {
     {"leased", call_lease, BYHAND_LEASED},
     {"interactive", call_transact, BYHAND_TRANSACTION},
     {"statement", call_state, BYHAND_TRANSACTION},
+    {"grouped", call_group, BYHAND_TRANSACTION},
 };
 
 /* Ours and the peer, round by round. */
@@ -213,6 +214,20 @@ measure_statement(const struct plan *plan)
     report_goal("once.statement.1", ratio_of(plan, &one), 2);
 }
 
+static void
+measure_grouped(const struct plan *plan)
+{
+    struct pair many;
+
+    if (!plan->quick) {
+        (void)compare(plan, &shapes[3], 1);
+        (void)compare(plan, &shapes[3], 16);
+        (void)compare(plan, &shapes[3], 256);
+    }
+    many = compare(plan, &shapes[3], 64);
+    report_goal("once.grouped.64", ratio_of(plan, &many), 3);
+}
+
 /* Answers that are there already, against an echo of the same size. */
 static double
 compare_replays(const struct plan *plan, const char *name,
@@ -327,8 +342,9 @@ static const struct {
     void (*measure)(const struct plan *plan);
 } parts[] = {
     {"leased", measure_leased},           {"statement", measure_statement},
-    {"interactive", measure_interactive}, {"writes", measure_writes},
-    {"duplicates", measure_duplicates},   {"replay", measure_replays},
+    {"interactive", measure_interactive}, {"grouped", measure_grouped},
+    {"writes", measure_writes},           {"duplicates", measure_duplicates},
+    {"replay", measure_replays},
 };
 
 static void

@@ -80,6 +80,7 @@ static const struct bench_handlers handlers = {
     .lease = answer,
     .popular = answer,
     .transact = transact,
+    .group = transact,
     .state_statements = state_statements,
     .state_reply = state_reply,
 };

@@ -321,6 +321,12 @@ so_has_one_that_states_its_statements(void **state)
     have_one_effect_wherever_its_server_dies(*state, effects_add_stated);
 }
 
+static void
+so_has_one_of_a_group(void **state)
+{
+    have_one_effect_wherever_its_server_dies(*state, effects_add_grouped);
+}
+
 static bool
 is_in_doubt(const struct attempt *attempt)
 {
@@ -399,6 +405,7 @@ main(int argc, char **argv)
 #define TESTS(site)                                                            \
     TEST(site, a_transaction_has_one_effect_wherever_its_server_dies),         \
         TEST(site, so_has_one_that_states_its_statements),                     \
+        TEST(site, so_has_one_of_a_group),                                     \
         TEST(site,                                                             \
              a_held_key_is_done_once_or_in_doubt_wherever_its_server_dies),    \
         TEST(site, so_is_one_that_marks_its_steps),                            \

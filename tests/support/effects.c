@@ -232,6 +232,17 @@ add(struct idem_context *context, const effects_add_request *request,
     return reply_to(context, request, reply);
 }
 
+/* A connection that others may share is not handed out. */
+static enum idem_status
+add_grouped(struct idem_context *context, const effects_add_request *request,
+            effects_add_reply *reply)
+{
+    if (idem_context_postgres(context) || idem_context_sqlite(context))
+        return idem_context_fail(context, IDEM_DATA_LOSS,
+                                 "it could commit for the others");
+    return add(context, request, reply);
+}
+
 /* What add has written under the key; fails when it is told to. */
 static enum idem_status
 rebuild_add(struct idem_context *context, const effects_add_request *request,
@@ -353,6 +364,7 @@ const struct effects_handlers effects_handlers = {
     .add_stated_reply = add_stated_reply,
     .add_stated_always_statements = add_stated_statements,
     .add_stated_always_reply = add_stated_reply,
+    .add_grouped = add_grouped,
     .push = push,
     .push_always = push,
     .push_again = push,

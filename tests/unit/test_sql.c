@@ -104,6 +104,27 @@ what_outlives_its_transaction_is_seen(void **state)
             fail_msg("seen: %s", passing[i]);
 }
 
+/* Whoever has the transaction next would meet it. */
+static void
+what_changes_the_transaction_is_seen(void **state)
+{
+    static const char *const changes[] = {
+        "SET search_path = other",
+        "SET LOCAL search_path = other",
+        "/* */ set constraints all deferred",
+        "CREATE TEMP TABLE x (y INT) ON COMMIT DROP",
+        "SELECT set_config('search_path', 'other', true)",
+        "DECLARE c CURSOR FOR SELECT 1",
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof changes / sizeof *changes; i++)
+        if (!sql_changes_transaction(changes[i]))
+            fail_msg("not seen: %s", changes[i]);
+    assert_false(sql_changes_transaction("UPDATE x SET y = 1"));
+    assert_false(sql_changes_transaction("CREATE TABLE temp (y INT)"));
+}
+
 static void
 what_changes_a_shared_connection_is_seen(void **state)
 {
@@ -153,6 +174,7 @@ main(void)
         cmocka_unit_test(text_that_either_database_reads_as_a_command_is_seen),
         cmocka_unit_test(other_statements_are_let_through),
         cmocka_unit_test(what_outlives_its_transaction_is_seen),
+        cmocka_unit_test(what_changes_the_transaction_is_seen),
         cmocka_unit_test(what_changes_a_shared_connection_is_seen),
         cmocka_unit_test(blank_is_what_has_no_statement),
     };

@@ -22,6 +22,8 @@ struct idem_postgres_options {
     unsigned connections; /* for transactions and looks; 0: 16 */
     unsigned group_connections;     /* for LEASED work, beside those; 0: 2 */
     unsigned statement_connections; /* of transaction STATEMENT; 0: 2 */
+    unsigned group_transactions; /* of interactive calls of methods with a group
+                                  * at a time, on some of `connections`; 0: 2 */
     int64_t statement_timeout_ms;   /* cap of every statement; 0: 10,000 */
     int64_t idle_in_transaction_ms; /* a frozen owner loses its transaction;
                                      * 0: 10,000 */

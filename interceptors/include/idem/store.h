@@ -117,6 +117,8 @@ struct idem_ticket {
                   * the record's count, which is then RELEASED, if it can be
                   * written; else nothing is left of it */
     bool steps;  /* LEASED, claim: it is begun by a mark, not by the claim */
+    unsigned group;      /* TRANSACTION, claim: so many may share a transaction,
+                          * each in a savepoint; not a repeat. 0: none */
     int64_t window_ms;   /* opaque key: how long its answer is kept; 0: 24 h.
                           * Afterwards DONE with ANSWER_DROPPED, for 400 days */
     int64_t deadline_ns; /* monotonic; INT64_MAX: none. A claim that the store
@@ -175,18 +177,21 @@ struct idem_store_ops {
 
     /* May this call run? In mode TRANSACTION, MINE comes with an open
      * transaction in which the handler writes and which nobody waits for: a
-     * rival gets RUNNING. Verdicts: FAILED MINE DONE RUNNING REUSED EXPIRED
-     * DOUBT ABANDONED. */
+     * rival gets RUNNING. Those of a group become MINE one after another, each
+     * when the one before completes or releases. Verdicts: FAILED MINE DONE
+     * RUNNING REUSED EXPIRED DOUBT ABANDONED. */
     void (*claim)(struct idem_store *store, struct idem_ticket *ticket);
 
     /* Record ticket->answer. In mode TRANSACTION with status OK: record and
      * commit what the handler wrote; with an error: undo what it wrote, record,
-     * commit. Verdicts: MINE FENCED FAILED UNKNOWN CONFLICT; DONE when a rival
-     * recorded first (TRANSACTION; ours is rolled back). Also in TRANSACTION:
-     * FAILED with INTERNAL when a statement had failed and the handler said OK
-     * (B074): all of it is rolled back, nothing is recorded. DOUBT when the
-     * handler ended the transaction by itself: its effect may stand, so the
-     * record says DOUBT from here. */
+     * commit. In a group that is told of all when the last has ended; CONFLICT
+     * when the commit of all has failed, and a repeat goes alone. Verdicts:
+     * MINE FENCED FAILED UNKNOWN CONFLICT; DONE when a rival recorded first
+     * (TRANSACTION; ours is rolled back). Also in TRANSACTION: FAILED with
+     * INTERNAL when a statement had failed and the handler said OK (B074): all
+     * of it is rolled back, nothing is recorded. DOUBT when the handler ended
+     * the transaction by itself: its effect may stand, so the record says DOUBT
+     * from here. */
     void (*complete)(struct idem_store *store, struct idem_ticket *ticket);
 
     /* Give the key back: the call may be tried again. TRANSACTION: roll back.

@@ -152,8 +152,9 @@ struct idem_method {
     enum idem_after_crash after_crash;
     bool steps;                        /* LEASED: the handler marks its steps */
     enum idem_transaction transaction; /* TRANSACTION */
-    unsigned max_executions;           /* that may end badly; 0: any number */
-    size_t max_reply;                  /* bytes of the largest stored reply */
+    unsigned group; /* INTERACTIVE: so many may share a transaction; 0: none */
+    unsigned max_executions; /* that may end badly; 0: any number */
+    size_t max_reply;        /* bytes of the largest stored reply */
     enum idem_oversize oversize;
     struct idem_retry_policy retry;
     struct idem_limit_policy limit;

@@ -31,6 +31,8 @@ static const struct {
 } methods[] = {
     {effects_add, &effects_add_method, CHECKER_RUN_ONCE},
     {effects_add_always, &effects_add_always_method, CHECKER_RUN_ONCE},
+    {effects_add_grouped, &effects_add_grouped_method, CHECKER_RUN_ONCE},
+    {effects_add_stated, &effects_add_stated_method, CHECKER_RUN_ONCE},
     {effects_push, &effects_push_method, CHECKER_RUN_ONCE},
     {effects_push_step, &effects_push_step_method, CHECKER_RUN_ONCE},
     {effects_push_again, &effects_push_again_method, CHECKER_RUN_AGAIN},
@@ -79,7 +81,9 @@ request_of(const struct calls *calls, unsigned key)
 
     request.amount = key + 1;
     request.hold_ms = luck % 8 == 0 ? (int64_t)(luck >> 8) % 400 : 0;
-    if (methods[key % METHODS].call == effects_add && luck % 4 == 3)
+    if ((methods[key % METHODS].call == effects_add ||
+         methods[key % METHODS].call == effects_add_grouped) &&
+        luck % 4 == 3)
         request.fail_with = IDEM_FAILED_PRECONDITION;
     return request;
 }

@@ -4,153 +4,174 @@
 void
 shop_buy_request_free(shop_buy_request *message)
 {
-    protobuf_c_message_free_unpacked((struct ProtobufCMessage *)message, NULL);
+    protobuf_c_message_free_unpacked((struct ProtobufCMessage *)message,
+                                     NULL);
 }
 
 void
 shop_buy_request_labels_entry_free(shop_buy_request_labels_entry *message)
 {
-    protobuf_c_message_free_unpacked((struct ProtobufCMessage *)message, NULL);
+    protobuf_c_message_free_unpacked((struct ProtobufCMessage *)message,
+                                     NULL);
 }
 
 void
 shop_buy_request_line_free(shop_buy_request_line *message)
 {
-    protobuf_c_message_free_unpacked((struct ProtobufCMessage *)message, NULL);
+    protobuf_c_message_free_unpacked((struct ProtobufCMessage *)message,
+                                     NULL);
 }
 
 void
 shop_buy_reply_free(shop_buy_reply *message)
 {
-    protobuf_c_message_free_unpacked((struct ProtobufCMessage *)message, NULL);
+    protobuf_c_message_free_unpacked((struct ProtobufCMessage *)message,
+                                     NULL);
 }
 
 void
 shop_http_hook_free(shop_http_hook *message)
 {
-    protobuf_c_message_free_unpacked((struct ProtobufCMessage *)message, NULL);
+    protobuf_c_message_free_unpacked((struct ProtobufCMessage *)message,
+                                     NULL);
 }
 
 void
 shop_party_free(shop_party *message)
 {
-    protobuf_c_message_free_unpacked((struct ProtobufCMessage *)message, NULL);
+    protobuf_c_message_free_unpacked((struct ProtobufCMessage *)message,
+                                     NULL);
 }
 
 /* A FileDescriptorSet: this file and all that it imports, imports first. */
-static const uint8_t file_descriptors[] = {};
+static const uint8_t file_descriptors[] = {
+};
 
 static enum idem_status
-invoke_shop_buy(const void *handlers, struct idem_context *context,
-                const struct ProtobufCMessage *request,
-                struct ProtobufCMessage *reply)
+invoke_shop_buy(const void *handlers,
+    struct idem_context *context,
+    const struct ProtobufCMessage *request,
+    struct ProtobufCMessage *reply)
 {
     const struct shop_handlers *table = handlers;
 
     if (!table->buy)
         return idem_context_fail(context, IDEM_UNIMPLEMENTED,
-                                 "%s has no handler", SHOP_BUY_METHOD);
-    return table->buy(context, (const shop_buy_request *)request,
-                      (shop_buy_reply *)reply);
+            "%s has no handler", SHOP_BUY_METHOD);
+    return table->buy(context,
+        (const shop_buy_request *)request,
+        (shop_buy_reply *)reply);
 }
 
 static enum idem_status
-invoke_shop_send_http_hook(const void *handlers, struct idem_context *context,
-                           const struct ProtobufCMessage *request,
-                           struct ProtobufCMessage *reply)
+invoke_shop_send_http_hook(const void *handlers,
+    struct idem_context *context,
+    const struct ProtobufCMessage *request,
+    struct ProtobufCMessage *reply)
 {
     const struct shop_handlers *table = handlers;
 
     if (!table->send_http_hook)
         return idem_context_fail(context, IDEM_UNIMPLEMENTED,
-                                 "%s has no handler",
-                                 SHOP_SEND_HTTP_HOOK_METHOD);
-    return table->send_http_hook(context, (const shop_http_hook *)request,
-                                 (google_protobuf_empty *)reply);
+            "%s has no handler", SHOP_SEND_HTTP_HOOK_METHOD);
+    return table->send_http_hook(context,
+        (const shop_http_hook *)request,
+        (google_protobuf_empty *)reply);
 }
 
 static enum idem_status
-invoke_shop_switch(const void *handlers, struct idem_context *context,
-                   const struct ProtobufCMessage *request,
-                   struct ProtobufCMessage *reply)
+invoke_shop_switch(const void *handlers,
+    struct idem_context *context,
+    const struct ProtobufCMessage *request,
+    struct ProtobufCMessage *reply)
 {
     const struct shop_handlers *table = handlers;
 
     if (!table->switch_)
         return idem_context_fail(context, IDEM_UNIMPLEMENTED,
-                                 "%s has no handler", SHOP_SWITCH_METHOD);
-    return table->switch_(context, (const shop_party *)request,
-                          (shop_party *)reply);
+            "%s has no handler", SHOP_SWITCH_METHOD);
+    return table->switch_(context,
+        (const shop_party *)request,
+        (shop_party *)reply);
 }
 
 static enum idem_probed
-probe_shop_switch(const void *handlers, struct idem_context *context,
-                  const struct ProtobufCMessage *request,
-                  struct ProtobufCMessage *reply)
+probe_shop_switch(const void *handlers,
+    struct idem_context *context,
+    const struct ProtobufCMessage *request,
+    struct ProtobufCMessage *reply)
 {
     const struct shop_handlers *table = handlers;
 
     if (!table->switch_probe)
         return IDEM_PROBED_UNKNOWN;
-    return table->switch_probe(context, (const shop_party *)request,
-                               (shop_party *)reply);
+    return table->switch_probe(context,
+        (const shop_party *)request,
+        (shop_party *)reply);
 }
 
 static enum idem_status
-rebuild_shop_switch(const void *handlers, struct idem_context *context,
-                    const struct ProtobufCMessage *request,
-                    struct ProtobufCMessage *reply)
+rebuild_shop_switch(const void *handlers,
+    struct idem_context *context,
+    const struct ProtobufCMessage *request,
+    struct ProtobufCMessage *reply)
 {
     const struct shop_handlers *table = handlers;
 
     if (!table->switch_rebuild)
         return idem_context_fail(context, IDEM_UNIMPLEMENTED,
-                                 "%s has no rebuild", SHOP_SWITCH_METHOD);
-    return table->switch_rebuild(context, (const shop_party *)request,
-                                 (shop_party *)reply);
+            "%s has no rebuild", SHOP_SWITCH_METHOD);
+    return table->switch_rebuild(context,
+        (const shop_party *)request,
+        (shop_party *)reply);
 }
 
 static enum idem_status
-invoke_shop_delete(const void *handlers, struct idem_context *context,
-                   const struct ProtobufCMessage *request,
-                   struct ProtobufCMessage *reply)
+invoke_shop_delete(const void *handlers,
+    struct idem_context *context,
+    const struct ProtobufCMessage *request,
+    struct ProtobufCMessage *reply)
 {
     const struct shop_handlers *table = handlers;
 
     if (!table->delete_)
         return idem_context_fail(context, IDEM_UNIMPLEMENTED,
-                                 "%s has no handler", SHOP_DELETE_METHOD);
-    return table->delete_(context, (const shop_common_money *)request,
-                          (shop_common_money *)reply);
+            "%s has no handler", SHOP_DELETE_METHOD);
+    return table->delete_(context,
+        (const shop_common_money *)request,
+        (shop_common_money *)reply);
 }
 
 static enum idem_status
-invoke_shop_call_register(const void *handlers, struct idem_context *context,
-                          const struct ProtobufCMessage *request,
-                          struct ProtobufCMessage *reply)
+invoke_shop_call_register(const void *handlers,
+    struct idem_context *context,
+    const struct ProtobufCMessage *request,
+    struct ProtobufCMessage *reply)
 {
     const struct shop_handlers *table = handlers;
 
     if (!table->register_)
         return idem_context_fail(context, IDEM_UNIMPLEMENTED,
-                                 "%s has no handler",
-                                 SHOP_CALL_REGISTER_METHOD);
-    return table->register_(context, (const shop_party *)request,
-                            (shop_party *)reply);
+            "%s has no handler", SHOP_CALL_REGISTER_METHOD);
+    return table->register_(context,
+        (const shop_party *)request,
+        (shop_party *)reply);
 }
 
 static enum idem_status
-invoke_shop_look(const void *handlers, struct idem_context *context,
-                 const struct ProtobufCMessage *request,
-                 struct ProtobufCMessage *reply)
+invoke_shop_look(const void *handlers,
+    struct idem_context *context,
+    const struct ProtobufCMessage *request,
+    struct ProtobufCMessage *reply)
 {
     const struct shop_handlers *table = handlers;
 
     if (!table->look)
         return idem_context_fail(context, IDEM_UNIMPLEMENTED,
-                                 "%s has no handler", SHOP_LOOK_METHOD);
-    return table->look(context, (const shop_buy_request *)request,
-                       (shop_buy_reply *)reply);
+            "%s has no handler", SHOP_LOOK_METHOD);
+    return table->look(context,
+        (const shop_buy_request *)request,
+        (shop_buy_reply *)reply);
 }
 
 static const unsigned shop_buy_key_0[] = {1};
@@ -162,7 +183,7 @@ static const struct idem_key_field shop_buy_key[] = {
 
 static const struct idem_ignored_field shop_buy_ignored[] = {
     {&shop__v1__buy_request__line__descriptor, 4}, /* trace */
-    {&shop__v1__buy_request__descriptor, 10},      /* at */
+    {&shop__v1__buy_request__descriptor, 10}, /* at */
 };
 
 static const struct idem_map_field shop_buy_maps[] = {
@@ -171,7 +192,7 @@ static const struct idem_map_field shop_buy_maps[] = {
 
 static const struct idem_ignored_field shop_look_ignored[] = {
     {&shop__v1__buy_request__line__descriptor, 4}, /* trace */
-    {&shop__v1__buy_request__descriptor, 10},      /* at */
+    {&shop__v1__buy_request__descriptor, 10}, /* at */
 };
 
 static const struct idem_map_field shop_look_maps[] = {
@@ -208,6 +229,7 @@ const struct idem_method shop_methods[6] = {
         .steps = false,
         .max_executions = 7,
         .transaction = IDEM_TRANSACTION_INTERACTIVE,
+        .group = 0,
         .max_reply = 4096,
         .oversize = IDEM_OVERSIZE_DIGEST,
         .retry = {.max_attempts = 3,
@@ -244,6 +266,7 @@ const struct idem_method shop_methods[6] = {
         .steps = true,
         .max_executions = 20,
         .transaction = IDEM_TRANSACTION_INTERACTIVE,
+        .group = 0,
         .max_reply = 1048576,
         .oversize = IDEM_OVERSIZE_FAIL,
         .retry = {.max_attempts = 4,
@@ -282,6 +305,7 @@ const struct idem_method shop_methods[6] = {
         .steps = false,
         .max_executions = 20,
         .transaction = IDEM_TRANSACTION_INTERACTIVE,
+        .group = 0,
         .max_reply = 1048576,
         .oversize = IDEM_OVERSIZE_REBUILD,
         .retry = {.max_attempts = 5,
@@ -313,6 +337,7 @@ const struct idem_method shop_methods[6] = {
         .steps = false,
         .max_executions = 0,
         .transaction = IDEM_TRANSACTION_INTERACTIVE,
+        .group = 0,
         .max_reply = 0,
         .oversize = IDEM_OVERSIZE_FAIL,
     },
@@ -339,6 +364,7 @@ const struct idem_method shop_methods[6] = {
         .steps = false,
         .max_executions = 0,
         .transaction = IDEM_TRANSACTION_INTERACTIVE,
+        .group = 0,
         .max_reply = 0,
         .oversize = IDEM_OVERSIZE_FAIL,
         .retry = {.max_attempts = 5,
@@ -374,6 +400,7 @@ const struct idem_method shop_methods[6] = {
         .steps = false,
         .max_executions = 0,
         .transaction = IDEM_TRANSACTION_INTERACTIVE,
+        .group = 0,
         .max_reply = 0,
         .oversize = IDEM_OVERSIZE_FAIL,
     },
@@ -387,31 +414,33 @@ const struct idem_service shop_service = {
 };
 
 enum idem_status
-shop_register(struct idem_server *server, const struct shop_handlers *handlers,
-              void *user, struct idem_error *err)
+shop_register(struct idem_server *server,
+    const struct shop_handlers *handlers,
+    void *user, struct idem_error *err)
 {
     if (handlers->switch_ && !handlers->switch_probe)
-        return idem_fail(
-            err, IDEM_FAILED_PRECONDITION,
+        return idem_fail(err, IDEM_FAILED_PRECONDITION,
             "%s states after_crash: PROBE: fill the slot switch_probe",
             SHOP_SWITCH_METHOD);
     if (handlers->switch_ && !handlers->switch_rebuild)
-        return idem_fail(
-            err, IDEM_FAILED_PRECONDITION,
+        return idem_fail(err, IDEM_FAILED_PRECONDITION,
             "%s states oversize: REBUILD: fill the slot switch_rebuild",
             SHOP_SWITCH_METHOD);
-    return idem_server_register(server, &shop_service, handlers,
-                                sizeof(*handlers), user, err);
+    return idem_server_register(server, &shop_service,
+        handlers, sizeof(*handlers), user, err);
 }
 
 enum idem_status
-shop_buy(struct idem_channel *channel, const shop_buy_request *request,
-         shop_buy_reply **reply, const struct idem_call_options *options,
-         struct idem_outcome *outcome)
+shop_buy(struct idem_channel *channel,
+    const shop_buy_request *request,
+    shop_buy_reply **reply,
+    const struct idem_call_options *options,
+    struct idem_outcome *outcome)
 {
     struct ProtobufCMessage *raw = NULL;
-    enum idem_status status = idem_channel_call(
-        channel, &shop_buy_method, (const struct ProtobufCMessage *)request,
+    enum idem_status status = idem_channel_call(channel,
+        &shop_buy_method,
+        (const struct ProtobufCMessage *)request,
         reply ? &raw : NULL, options, outcome);
 
     if (reply && status == IDEM_OK)
@@ -420,8 +449,9 @@ shop_buy(struct idem_channel *channel, const shop_buy_request *request,
 }
 
 static void
-finish_shop_buy(struct idem_call *call, const struct ProtobufCMessage *reply,
-                const struct idem_outcome *outcome, void (*author)(void))
+finish_shop_buy(struct idem_call *call,
+    const struct ProtobufCMessage *reply,
+    const struct idem_outcome *outcome, void (*author)(void))
 {
     shop_buy_done *done = (shop_buy_done *)author;
 
@@ -430,21 +460,26 @@ finish_shop_buy(struct idem_call *call, const struct ProtobufCMessage *reply,
 }
 
 struct idem_call *
-shop_buy_async(struct idem_channel *channel, const shop_buy_request *request,
-               const struct idem_call_options *options, shop_buy_done *done)
+shop_buy_async(struct idem_channel *channel,
+    const shop_buy_request *request,
+    const struct idem_call_options *options,
+    shop_buy_done *done)
 {
-    return idem_channel_start(channel, &shop_buy_method,
-                              (const struct ProtobufCMessage *)request, options,
-                              finish_shop_buy, (void (*)(void))done);
+    return idem_channel_start(channel,
+        &shop_buy_method,
+        (const struct ProtobufCMessage *)request, options,
+        finish_shop_buy,
+        (void (*)(void))done);
 }
 
 enum idem_status
-shop_buy_read_reply(struct idem_bytes bytes, shop_buy_reply **reply,
-                    struct idem_error *err)
+shop_buy_read_reply(struct idem_bytes bytes,
+    shop_buy_reply **reply,
+    struct idem_error *err)
 {
     struct ProtobufCMessage *raw;
-    enum idem_status status =
-        idem_channel_read_reply(&shop_buy_method, bytes, &raw, err);
+    enum idem_status status = idem_channel_read_reply(
+        &shop_buy_method, bytes, &raw, err);
 
     if (status == IDEM_OK)
         *reply = (shop_buy_reply *)raw;
@@ -452,16 +487,17 @@ shop_buy_read_reply(struct idem_bytes bytes, shop_buy_reply **reply,
 }
 
 enum idem_status
-shop_send_http_hook(struct idem_channel *channel, const shop_http_hook *request,
-                    google_protobuf_empty **reply,
-                    const struct idem_call_options *options,
-                    struct idem_outcome *outcome)
+shop_send_http_hook(struct idem_channel *channel,
+    const shop_http_hook *request,
+    google_protobuf_empty **reply,
+    const struct idem_call_options *options,
+    struct idem_outcome *outcome)
 {
     struct ProtobufCMessage *raw = NULL;
-    enum idem_status status =
-        idem_channel_call(channel, &shop_send_http_hook_method,
-                          (const struct ProtobufCMessage *)request,
-                          reply ? &raw : NULL, options, outcome);
+    enum idem_status status = idem_channel_call(channel,
+        &shop_send_http_hook_method,
+        (const struct ProtobufCMessage *)request,
+        reply ? &raw : NULL, options, outcome);
 
     if (reply && status == IDEM_OK)
         *reply = (google_protobuf_empty *)raw;
@@ -470,9 +506,8 @@ shop_send_http_hook(struct idem_channel *channel, const shop_http_hook *request,
 
 static void
 finish_shop_send_http_hook(struct idem_call *call,
-                           const struct ProtobufCMessage *reply,
-                           const struct idem_outcome *outcome,
-                           void (*author)(void))
+    const struct ProtobufCMessage *reply,
+    const struct idem_outcome *outcome, void (*author)(void))
 {
     shop_send_http_hook_done *done = (shop_send_http_hook_done *)author;
 
@@ -482,23 +517,25 @@ finish_shop_send_http_hook(struct idem_call *call,
 
 struct idem_call *
 shop_send_http_hook_async(struct idem_channel *channel,
-                          const shop_http_hook *request,
-                          const struct idem_call_options *options,
-                          shop_send_http_hook_done *done)
+    const shop_http_hook *request,
+    const struct idem_call_options *options,
+    shop_send_http_hook_done *done)
 {
-    return idem_channel_start(channel, &shop_send_http_hook_method,
-                              (const struct ProtobufCMessage *)request, options,
-                              finish_shop_send_http_hook, (void (*)(void))done);
+    return idem_channel_start(channel,
+        &shop_send_http_hook_method,
+        (const struct ProtobufCMessage *)request, options,
+        finish_shop_send_http_hook,
+        (void (*)(void))done);
 }
 
 enum idem_status
 shop_send_http_hook_read_reply(struct idem_bytes bytes,
-                               google_protobuf_empty **reply,
-                               struct idem_error *err)
+    google_protobuf_empty **reply,
+    struct idem_error *err)
 {
     struct ProtobufCMessage *raw;
-    enum idem_status status =
-        idem_channel_read_reply(&shop_send_http_hook_method, bytes, &raw, err);
+    enum idem_status status = idem_channel_read_reply(
+        &shop_send_http_hook_method, bytes, &raw, err);
 
     if (status == IDEM_OK)
         *reply = (google_protobuf_empty *)raw;
@@ -506,13 +543,16 @@ shop_send_http_hook_read_reply(struct idem_bytes bytes,
 }
 
 enum idem_status
-shop_switch(struct idem_channel *channel, const shop_party *request,
-            shop_party **reply, const struct idem_call_options *options,
-            struct idem_outcome *outcome)
+shop_switch(struct idem_channel *channel,
+    const shop_party *request,
+    shop_party **reply,
+    const struct idem_call_options *options,
+    struct idem_outcome *outcome)
 {
     struct ProtobufCMessage *raw = NULL;
-    enum idem_status status = idem_channel_call(
-        channel, &shop_switch_method, (const struct ProtobufCMessage *)request,
+    enum idem_status status = idem_channel_call(channel,
+        &shop_switch_method,
+        (const struct ProtobufCMessage *)request,
         reply ? &raw : NULL, options, outcome);
 
     if (reply && status == IDEM_OK)
@@ -521,8 +561,9 @@ shop_switch(struct idem_channel *channel, const shop_party *request,
 }
 
 static void
-finish_shop_switch(struct idem_call *call, const struct ProtobufCMessage *reply,
-                   const struct idem_outcome *outcome, void (*author)(void))
+finish_shop_switch(struct idem_call *call,
+    const struct ProtobufCMessage *reply,
+    const struct idem_outcome *outcome, void (*author)(void))
 {
     shop_switch_done *done = (shop_switch_done *)author;
 
@@ -531,22 +572,26 @@ finish_shop_switch(struct idem_call *call, const struct ProtobufCMessage *reply,
 }
 
 struct idem_call *
-shop_switch_async(struct idem_channel *channel, const shop_party *request,
-                  const struct idem_call_options *options,
-                  shop_switch_done *done)
+shop_switch_async(struct idem_channel *channel,
+    const shop_party *request,
+    const struct idem_call_options *options,
+    shop_switch_done *done)
 {
-    return idem_channel_start(channel, &shop_switch_method,
-                              (const struct ProtobufCMessage *)request, options,
-                              finish_shop_switch, (void (*)(void))done);
+    return idem_channel_start(channel,
+        &shop_switch_method,
+        (const struct ProtobufCMessage *)request, options,
+        finish_shop_switch,
+        (void (*)(void))done);
 }
 
 enum idem_status
-shop_switch_read_reply(struct idem_bytes bytes, shop_party **reply,
-                       struct idem_error *err)
+shop_switch_read_reply(struct idem_bytes bytes,
+    shop_party **reply,
+    struct idem_error *err)
 {
     struct ProtobufCMessage *raw;
-    enum idem_status status =
-        idem_channel_read_reply(&shop_switch_method, bytes, &raw, err);
+    enum idem_status status = idem_channel_read_reply(
+        &shop_switch_method, bytes, &raw, err);
 
     if (status == IDEM_OK)
         *reply = (shop_party *)raw;
@@ -554,13 +599,16 @@ shop_switch_read_reply(struct idem_bytes bytes, shop_party **reply,
 }
 
 enum idem_status
-shop_delete(struct idem_channel *channel, const shop_common_money *request,
-            shop_common_money **reply, const struct idem_call_options *options,
-            struct idem_outcome *outcome)
+shop_delete(struct idem_channel *channel,
+    const shop_common_money *request,
+    shop_common_money **reply,
+    const struct idem_call_options *options,
+    struct idem_outcome *outcome)
 {
     struct ProtobufCMessage *raw = NULL;
-    enum idem_status status = idem_channel_call(
-        channel, &shop_delete_method, (const struct ProtobufCMessage *)request,
+    enum idem_status status = idem_channel_call(channel,
+        &shop_delete_method,
+        (const struct ProtobufCMessage *)request,
         reply ? &raw : NULL, options, outcome);
 
     if (reply && status == IDEM_OK)
@@ -569,8 +617,9 @@ shop_delete(struct idem_channel *channel, const shop_common_money *request,
 }
 
 static void
-finish_shop_delete(struct idem_call *call, const struct ProtobufCMessage *reply,
-                   const struct idem_outcome *outcome, void (*author)(void))
+finish_shop_delete(struct idem_call *call,
+    const struct ProtobufCMessage *reply,
+    const struct idem_outcome *outcome, void (*author)(void))
 {
     shop_delete_done *done = (shop_delete_done *)author;
 
@@ -580,25 +629,29 @@ finish_shop_delete(struct idem_call *call, const struct ProtobufCMessage *reply,
 
 struct idem_call *
 shop_delete_async(struct idem_channel *channel,
-                  const shop_common_money *request,
-                  const struct idem_call_options *options,
-                  shop_delete_done *done)
+    const shop_common_money *request,
+    const struct idem_call_options *options,
+    shop_delete_done *done)
 {
-    return idem_channel_start(channel, &shop_delete_method,
-                              (const struct ProtobufCMessage *)request, options,
-                              finish_shop_delete, (void (*)(void))done);
+    return idem_channel_start(channel,
+        &shop_delete_method,
+        (const struct ProtobufCMessage *)request, options,
+        finish_shop_delete,
+        (void (*)(void))done);
 }
 
 enum idem_status
-shop_call_register(struct idem_channel *channel, const shop_party *request,
-                   shop_party **reply, const struct idem_call_options *options,
-                   struct idem_outcome *outcome)
+shop_call_register(struct idem_channel *channel,
+    const shop_party *request,
+    shop_party **reply,
+    const struct idem_call_options *options,
+    struct idem_outcome *outcome)
 {
     struct ProtobufCMessage *raw = NULL;
-    enum idem_status status =
-        idem_channel_call(channel, &shop_call_register_method,
-                          (const struct ProtobufCMessage *)request,
-                          reply ? &raw : NULL, options, outcome);
+    enum idem_status status = idem_channel_call(channel,
+        &shop_call_register_method,
+        (const struct ProtobufCMessage *)request,
+        reply ? &raw : NULL, options, outcome);
 
     if (reply && status == IDEM_OK)
         *reply = (shop_party *)raw;
@@ -607,9 +660,8 @@ shop_call_register(struct idem_channel *channel, const shop_party *request,
 
 static void
 finish_shop_call_register(struct idem_call *call,
-                          const struct ProtobufCMessage *reply,
-                          const struct idem_outcome *outcome,
-                          void (*author)(void))
+    const struct ProtobufCMessage *reply,
+    const struct idem_outcome *outcome, void (*author)(void))
 {
     shop_call_register_done *done = (shop_call_register_done *)author;
 
@@ -619,23 +671,28 @@ finish_shop_call_register(struct idem_call *call,
 
 struct idem_call *
 shop_call_register_async(struct idem_channel *channel,
-                         const shop_party *request,
-                         const struct idem_call_options *options,
-                         shop_call_register_done *done)
+    const shop_party *request,
+    const struct idem_call_options *options,
+    shop_call_register_done *done)
 {
-    return idem_channel_start(channel, &shop_call_register_method,
-                              (const struct ProtobufCMessage *)request, options,
-                              finish_shop_call_register, (void (*)(void))done);
+    return idem_channel_start(channel,
+        &shop_call_register_method,
+        (const struct ProtobufCMessage *)request, options,
+        finish_shop_call_register,
+        (void (*)(void))done);
 }
 
 enum idem_status
-shop_look(struct idem_channel *channel, const shop_buy_request *request,
-          shop_buy_reply **reply, const struct idem_call_options *options,
-          struct idem_outcome *outcome)
+shop_look(struct idem_channel *channel,
+    const shop_buy_request *request,
+    shop_buy_reply **reply,
+    const struct idem_call_options *options,
+    struct idem_outcome *outcome)
 {
     struct ProtobufCMessage *raw = NULL;
-    enum idem_status status = idem_channel_call(
-        channel, &shop_look_method, (const struct ProtobufCMessage *)request,
+    enum idem_status status = idem_channel_call(channel,
+        &shop_look_method,
+        (const struct ProtobufCMessage *)request,
         reply ? &raw : NULL, options, outcome);
 
     if (reply && status == IDEM_OK)
@@ -644,8 +701,9 @@ shop_look(struct idem_channel *channel, const shop_buy_request *request,
 }
 
 static void
-finish_shop_look(struct idem_call *call, const struct ProtobufCMessage *reply,
-                 const struct idem_outcome *outcome, void (*author)(void))
+finish_shop_look(struct idem_call *call,
+    const struct ProtobufCMessage *reply,
+    const struct idem_outcome *outcome, void (*author)(void))
 {
     shop_look_done *done = (shop_look_done *)author;
 
@@ -654,47 +712,54 @@ finish_shop_look(struct idem_call *call, const struct ProtobufCMessage *reply,
 }
 
 struct idem_call *
-shop_look_async(struct idem_channel *channel, const shop_buy_request *request,
-                const struct idem_call_options *options, shop_look_done *done)
+shop_look_async(struct idem_channel *channel,
+    const shop_buy_request *request,
+    const struct idem_call_options *options,
+    shop_look_done *done)
 {
-    return idem_channel_start(channel, &shop_look_method,
-                              (const struct ProtobufCMessage *)request, options,
-                              finish_shop_look, (void (*)(void))done);
+    return idem_channel_start(channel,
+        &shop_look_method,
+        (const struct ProtobufCMessage *)request, options,
+        finish_shop_look,
+        (void (*)(void))done);
 }
 
 static enum idem_status
 invoke_shop_back_office_close(const void *handlers,
-                              struct idem_context *context,
-                              const struct ProtobufCMessage *request,
-                              struct ProtobufCMessage *reply)
+    struct idem_context *context,
+    const struct ProtobufCMessage *request,
+    struct ProtobufCMessage *reply)
 {
     const struct shop_back_office_handlers *table = handlers;
 
     if (!table->close)
         return idem_context_fail(context, IDEM_UNIMPLEMENTED,
-                                 "%s has no handler",
-                                 SHOP_BACK_OFFICE_CLOSE_METHOD);
-    return table->close(context, (const google_protobuf_empty *)request,
-                        (google_protobuf_empty *)reply);
+            "%s has no handler", SHOP_BACK_OFFICE_CLOSE_METHOD);
+    return table->close(context,
+        (const google_protobuf_empty *)request,
+        (google_protobuf_empty *)reply);
 }
 
 static enum idem_status
-invoke_shop_back_office_move(const void *handlers, struct idem_context *context,
-                             const struct ProtobufCMessage *request,
-                             struct ProtobufCMessage *reply)
+invoke_shop_back_office_move(const void *handlers,
+    struct idem_context *context,
+    const struct ProtobufCMessage *request,
+    struct ProtobufCMessage *reply)
 {
     const struct shop_back_office_handlers *table = handlers;
-    const struct idem_rows *const *rows = idem_context_rows(context);
+    const struct idem_rows *const *rows =
+        idem_context_rows(context);
 
     if (!table->move_statements || !table->move_reply)
         return idem_context_fail(context, IDEM_UNIMPLEMENTED,
-                                 "%s has no handler",
-                                 SHOP_BACK_OFFICE_MOVE_METHOD);
+            "%s has no handler", SHOP_BACK_OFFICE_MOVE_METHOD);
     if (!rows)
-        return table->move_statements(context, (const shop_party *)request,
-                                      idem_context_statements(context));
-    return table->move_reply(context, (const shop_party *)request, rows,
-                             (shop_buy_reply *)reply);
+        return table->move_statements(context,
+            (const shop_party *)request,
+            idem_context_statements(context));
+    return table->move_reply(context,
+        (const shop_party *)request, rows,
+        (shop_buy_reply *)reply);
 }
 
 static enum idem_status
@@ -740,6 +805,7 @@ const struct idem_method shop_back_office_methods[3] = {
         .steps = false,
         .max_executions = 20,
         .transaction = IDEM_TRANSACTION_INTERACTIVE,
+        .group = 32,
         .max_reply = 1048576,
         .oversize = IDEM_OVERSIZE_FAIL,
         .retry = {.max_attempts = 5,
@@ -771,6 +837,7 @@ const struct idem_method shop_back_office_methods[3] = {
         .steps = false,
         .max_executions = 20,
         .transaction = IDEM_TRANSACTION_STATEMENT,
+        .group = 0,
         .max_reply = 1048576,
         .oversize = IDEM_OVERSIZE_FAIL,
         .retry = {.max_attempts = 5,
@@ -802,6 +869,7 @@ const struct idem_method shop_back_office_methods[3] = {
         .steps = false,
         .max_executions = 20,
         .transaction = IDEM_TRANSACTION_INTERACTIVE,
+        .group = 0,
         .max_reply = 1048576,
         .oversize = IDEM_OVERSIZE_FAIL,
         .retry = {.max_attempts = 5,
@@ -821,25 +889,25 @@ const struct idem_service shop_back_office_service = {
 
 enum idem_status
 shop_back_office_register(struct idem_server *server,
-                          const struct shop_back_office_handlers *handlers,
-                          void *user, struct idem_error *err)
+    const struct shop_back_office_handlers *handlers,
+    void *user, struct idem_error *err)
 {
-    return idem_server_register(server, &shop_back_office_service, handlers,
-                                sizeof(*handlers), user, err);
+    return idem_server_register(server, &shop_back_office_service,
+        handlers, sizeof(*handlers), user, err);
 }
 
 enum idem_status
 shop_back_office_close(struct idem_channel *channel,
-                       const google_protobuf_empty *request,
-                       google_protobuf_empty **reply,
-                       const struct idem_call_options *options,
-                       struct idem_outcome *outcome)
+    const google_protobuf_empty *request,
+    google_protobuf_empty **reply,
+    const struct idem_call_options *options,
+    struct idem_outcome *outcome)
 {
     struct ProtobufCMessage *raw = NULL;
-    enum idem_status status =
-        idem_channel_call(channel, &shop_back_office_close_method,
-                          (const struct ProtobufCMessage *)request,
-                          reply ? &raw : NULL, options, outcome);
+    enum idem_status status = idem_channel_call(channel,
+        &shop_back_office_close_method,
+        (const struct ProtobufCMessage *)request,
+        reply ? &raw : NULL, options, outcome);
 
     if (reply && status == IDEM_OK)
         *reply = (google_protobuf_empty *)raw;
@@ -848,9 +916,8 @@ shop_back_office_close(struct idem_channel *channel,
 
 static void
 finish_shop_back_office_close(struct idem_call *call,
-                              const struct ProtobufCMessage *reply,
-                              const struct idem_outcome *outcome,
-                              void (*author)(void))
+    const struct ProtobufCMessage *reply,
+    const struct idem_outcome *outcome, void (*author)(void))
 {
     shop_back_office_close_done *done = (shop_back_office_close_done *)author;
 
@@ -860,20 +927,21 @@ finish_shop_back_office_close(struct idem_call *call,
 
 struct idem_call *
 shop_back_office_close_async(struct idem_channel *channel,
-                             const google_protobuf_empty *request,
-                             const struct idem_call_options *options,
-                             shop_back_office_close_done *done)
+    const google_protobuf_empty *request,
+    const struct idem_call_options *options,
+    shop_back_office_close_done *done)
 {
-    return idem_channel_start(channel, &shop_back_office_close_method,
-                              (const struct ProtobufCMessage *)request, options,
-                              finish_shop_back_office_close,
-                              (void (*)(void))done);
+    return idem_channel_start(channel,
+        &shop_back_office_close_method,
+        (const struct ProtobufCMessage *)request, options,
+        finish_shop_back_office_close,
+        (void (*)(void))done);
 }
 
 enum idem_status
 shop_back_office_close_read_reply(struct idem_bytes bytes,
-                                  google_protobuf_empty **reply,
-                                  struct idem_error *err)
+    google_protobuf_empty **reply,
+    struct idem_error *err)
 {
     struct ProtobufCMessage *raw;
     enum idem_status status = idem_channel_read_reply(
@@ -885,16 +953,17 @@ shop_back_office_close_read_reply(struct idem_bytes bytes,
 }
 
 enum idem_status
-shop_back_office_move(struct idem_channel *channel, const shop_party *request,
-                      shop_buy_reply **reply,
-                      const struct idem_call_options *options,
-                      struct idem_outcome *outcome)
+shop_back_office_move(struct idem_channel *channel,
+    const shop_party *request,
+    shop_buy_reply **reply,
+    const struct idem_call_options *options,
+    struct idem_outcome *outcome)
 {
     struct ProtobufCMessage *raw = NULL;
-    enum idem_status status =
-        idem_channel_call(channel, &shop_back_office_move_method,
-                          (const struct ProtobufCMessage *)request,
-                          reply ? &raw : NULL, options, outcome);
+    enum idem_status status = idem_channel_call(channel,
+        &shop_back_office_move_method,
+        (const struct ProtobufCMessage *)request,
+        reply ? &raw : NULL, options, outcome);
 
     if (reply && status == IDEM_OK)
         *reply = (shop_buy_reply *)raw;
@@ -903,9 +972,8 @@ shop_back_office_move(struct idem_channel *channel, const shop_party *request,
 
 static void
 finish_shop_back_office_move(struct idem_call *call,
-                             const struct ProtobufCMessage *reply,
-                             const struct idem_outcome *outcome,
-                             void (*author)(void))
+    const struct ProtobufCMessage *reply,
+    const struct idem_outcome *outcome, void (*author)(void))
 {
     shop_back_office_move_done *done = (shop_back_office_move_done *)author;
 
@@ -915,19 +983,21 @@ finish_shop_back_office_move(struct idem_call *call,
 
 struct idem_call *
 shop_back_office_move_async(struct idem_channel *channel,
-                            const shop_party *request,
-                            const struct idem_call_options *options,
-                            shop_back_office_move_done *done)
+    const shop_party *request,
+    const struct idem_call_options *options,
+    shop_back_office_move_done *done)
 {
-    return idem_channel_start(channel, &shop_back_office_move_method,
-                              (const struct ProtobufCMessage *)request, options,
-                              finish_shop_back_office_move,
-                              (void (*)(void))done);
+    return idem_channel_start(channel,
+        &shop_back_office_move_method,
+        (const struct ProtobufCMessage *)request, options,
+        finish_shop_back_office_move,
+        (void (*)(void))done);
 }
 
 enum idem_status
 shop_back_office_move_read_reply(struct idem_bytes bytes,
-                                 shop_buy_reply **reply, struct idem_error *err)
+    shop_buy_reply **reply,
+    struct idem_error *err)
 {
     struct ProtobufCMessage *raw;
     enum idem_status status = idem_channel_read_reply(
