@@ -10,7 +10,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* An AddReply: number 41, amount 7. */
 static const uint8_t found_out[] = {0x08, 41, 0x10, 7};
@@ -96,21 +95,6 @@ site_down(void **state)
     return 0;
 }
 
-static bool
-it_listens(void *with)
-{
-    const struct site *site = with;
-    char line[128] = "";
-    FILE *log = fopen(site->log, "r");
-
-    if (!log)
-        return false;
-    if (!fgets(line, sizeof line, log))
-        line[0] = '\0';
-    fclose(log);
-    return strncmp(line, "listening on ", 13) == 0;
-}
-
 void
 site_start(struct site *site, const char *fault)
 {
@@ -123,12 +107,11 @@ site_start(struct site *site, const char *fault)
         NULL};
     const struct child_options options = {.log = site->log};
 
-    remove(site->log);
     if (fault)
         setenv("IDEM_FAULT", fault, 1);
-    site->server = child_start(&options, words);
+    site->server = child_serve(&options, words);
     unsetenv("IDEM_FAULT");
-    if (!child_wait_until(it_listens, site, SITE_READY_MS)) {
+    if (!site->server) {
         child_show(site->log);
         fail_msg("the server does not listen");
     }

@@ -114,32 +114,11 @@ tear_down(void **state)
 /* --- Its server --- */
 
 static bool
-it_listens(void *with)
-{
-    const struct site *site = with;
-    char line[128] = "";
-    FILE *log = fopen(site->log, "r");
-
-    if (!log)
-        return false;
-    if (!fgets(line, sizeof(line), log))
-        line[0] = '\0';
-    fclose(log);
-    return strncmp(line, "listening on ", 13) == 0;
-}
-
-static bool
 it_is_dead(void *with)
 {
     const struct site *site = with;
 
     return !child_alive(site->server);
-}
-
-static bool
-it_listens_or_is_dead(void *with)
-{
-    return it_listens(with) || it_is_dead(with);
 }
 
 /* A server with a fault may die before it listens. */
@@ -156,14 +135,12 @@ start_server(struct site *site, const char *variable, const char *value)
         words[4] = postgres_conninfo(site->postgres);
         words[5] = redis_url(site->redis);
     }
-    remove(site->log);
     if (variable)
         setenv(variable, value, 1);
-    site->server = child_start(&options, words);
+    site->server = child_serve(&options, words);
     if (variable)
         unsetenv(variable);
-    if (!child_wait_until(it_listens_or_is_dead, site, READY_MS) ||
-        (!variable && it_is_dead(site))) {
+    if (!variable && !site->server) {
         child_show(site->log);
         fail_msg("the server does not listen");
     }

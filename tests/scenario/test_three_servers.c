@@ -16,7 +16,6 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define SERVERS 3
 #define CALLERS 6       /* every other one without keys */
@@ -60,26 +59,6 @@ must(enum idem_status status, const struct idem_error *err)
 
 /* --- Servers --- */
 
-struct started {
-    struct site *site;
-    unsigned server;
-};
-
-static bool
-it_listens(void *with)
-{
-    const struct started *started = with;
-    char line[128] = "";
-    FILE *log = fopen(started->site->logs[started->server], "r");
-
-    if (!log)
-        return false;
-    if (!fgets(line, sizeof line, log))
-        line[0] = '\0';
-    fclose(log);
-    return strncmp(line, "listening on ", 13) == 0;
-}
-
 static void
 start_server(struct site *site, unsigned i)
 {
@@ -90,11 +69,9 @@ start_server(struct site *site, unsigned i)
                                  postgres_conninfo(site->postgres),
                                  NULL};
     const struct child_options options = {.log = site->logs[i]};
-    struct started started = {site, i};
 
-    remove(site->logs[i]);
-    site->servers[i] = child_start(&options, words);
-    if (!child_wait_until(it_listens, &started, PATIENCE_MS)) {
+    site->servers[i] = child_serve(&options, words);
+    if (!site->servers[i]) {
         child_show(site->logs[i]);
         fail_msg("server %u does not listen", i);
     }

@@ -17,6 +17,7 @@
 
 #define STOP_MS 20000
 #define RUN_MS 60000
+#define READY_MS 30000
 #define SHOWN 4096
 
 static int64_t
@@ -134,6 +135,47 @@ child_alive(pid_t pid)
     struct waiting waiting = {.pid = pid};
 
     return pid > 0 && !is_gone(&waiting);
+}
+
+struct starting {
+    const char *log;
+    pid_t pid;
+};
+
+static bool
+listens(const char *log)
+{
+    char line[128] = "";
+    FILE *file = fopen(log, "r");
+
+    if (!file)
+        return false;
+    if (!fgets(line, sizeof line, file))
+        line[0] = '\0';
+    fclose(file);
+    return strncmp(line, "listening on ", 13) == 0;
+}
+
+static bool
+listens_or_is_dead(void *with)
+{
+    const struct starting *starting = with;
+
+    return listens(starting->log) || !child_alive(starting->pid);
+}
+
+pid_t
+child_serve(const struct child_options *options, const char *const *arguments)
+{
+    struct starting starting = {.log = options->log};
+
+    remove(options->log);
+    starting.pid = child_start(options, arguments);
+    if (!child_wait_until(listens_or_is_dead, &starting, READY_MS)) {
+        child_stop(starting.pid, SIGKILL);
+        return 0;
+    }
+    return child_alive(starting.pid) ? starting.pid : 0;
 }
 
 void

@@ -19,6 +19,12 @@ struct child_options {
 pid_t child_start(const struct child_options *options,
                   const char *const *arguments);
 
+/* Start a server that first says "listening on ADDRESS", into a log that is
+ * written anew, and wait until it has. 0: it is dead, or says nothing for 30 s
+ * (and is killed). */
+pid_t child_serve(const struct child_options *options,
+                  const char *const *arguments);
+
 /* Start and wait; fails the test, with the log, when it does not exit 0. */
 void child_run(const struct child_options *options,
                const char *const *arguments);

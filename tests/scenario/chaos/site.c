@@ -10,9 +10,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-#define READY_MS 30000
 #define STARTS_MAX 20
 
 static void
@@ -20,20 +18,6 @@ must(enum idem_status status, const struct idem_error *err)
 {
     if (status != IDEM_OK)
         fail_msg("%s: %s", idem_status_name(status), err->message);
-}
-
-static bool
-listens_or_is_dead(void *with)
-{
-    const struct site_server *server = with;
-    char line[128] = "";
-    FILE *log = fopen(server->log, "re");
-
-    if (log && !fgets(line, sizeof(line), log))
-        line[0] = '\0';
-    if (log)
-        fclose(log);
-    return strncmp(line, "listening on ", 13) == 0 || !child_alive(server->pid);
 }
 
 void
@@ -51,11 +35,8 @@ site_start(struct site *site, unsigned i)
         NULL};
 
     for (unsigned tries = 0; tries < STARTS_MAX; tries++) {
-        remove(server->log);
-        server->pid = child_start(&options, words);
-        if (!child_wait_until(listens_or_is_dead, server, READY_MS))
-            break;
-        if (child_alive(server->pid))
+        server->pid = child_serve(&options, words);
+        if (server->pid)
             return;
     }
     child_show(server->log);
