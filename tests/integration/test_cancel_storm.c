@@ -1,6 +1,8 @@
 /* B045: hedged calls to two servers of one authority, given up at random from
  * other threads than those that started them. Each is told once, and no key has
- * two effects, whatever the callers were told. */
+ * two effects, whatever the callers were told.
+ *
+ *   test_cancel_storm [CALLS [CALLERS]], 20,000 from 8 in the long form */
 #include "once_stage.h"
 
 #include "postgres.h"
@@ -14,10 +16,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CALLERS 4
+#define CALLERS_MAX 64
 #define CANCELLERS 2
-#define CALLS_EACH 300
-#define CALLS (CALLERS * CALLS_EACH)
 #define AT_ONCE 16 /* of one caller */
 #define HEDGE                                                                  \
     "{\"methodConfig\": [{\"name\": [{}], \"hedgingPolicy\": {"                \
@@ -35,12 +35,13 @@ struct storm {
         atomic_uint told;
         enum idem_status status;
         enum idem_effect effect;
-    } cells[CALLS];
-    unsigned flying[CALLERS];
+    } * cells;
+    unsigned flying[CALLERS_MAX];
     unsigned told;
 };
 
 static struct storm storm;
+static unsigned calls = 1200, callers = 4;
 
 static void
 tell(struct idem_call *call, const effects_add_reply *reply,
@@ -83,7 +84,7 @@ call_on(void *with)
 {
     unsigned caller = *(const unsigned *)with;
 
-    for (unsigned i = caller; i < CALLS; i += CALLERS) {
+    for (unsigned i = caller; i < calls; i += callers) {
         storm.cells[i].caller = caller;
         pthread_mutex_lock(&storm.lock);
         while (storm.flying[caller] >= AT_ONCE)
@@ -114,7 +115,7 @@ cancel_some(void *with)
 {
     unsigned seed = *(const unsigned *)with + 1;
 
-    for (unsigned i = 0; i < CALLS; i++) {
+    for (unsigned i = 0; i < calls; i++) {
         struct idem_call *call = await_started(i);
 
         if (rand_r(&seed) % 3 == 0)
@@ -126,22 +127,24 @@ cancel_some(void *with)
 static void
 blow(void)
 {
-    static unsigned numbers[CALLERS] = {0, 1, 2, 3};
-    pthread_t callers[CALLERS], cancellers[CANCELLERS];
+    unsigned numbers[CALLERS_MAX];
+    pthread_t threads[CALLERS_MAX], cancellers[CANCELLERS];
 
-    for (unsigned i = 0; i < CALLERS; i++)
-        pthread_create(&callers[i], NULL, call_on, &numbers[i]);
+    for (unsigned i = 0; i < CALLERS_MAX; i++)
+        numbers[i] = i;
+    for (unsigned i = 0; i < callers; i++)
+        pthread_create(&threads[i], NULL, call_on, &numbers[i]);
     for (unsigned i = 0; i < CANCELLERS; i++)
         pthread_create(&cancellers[i], NULL, cancel_some, &numbers[i]);
-    for (unsigned i = 0; i < CALLERS; i++)
-        pthread_join(callers[i], NULL);
+    for (unsigned i = 0; i < callers; i++)
+        pthread_join(threads[i], NULL);
     for (unsigned i = 0; i < CANCELLERS; i++)
         pthread_join(cancellers[i], NULL);
     pthread_mutex_lock(&storm.lock);
-    while (storm.told < CALLS)
+    while (storm.told < calls)
         pthread_cond_wait(&storm.changed, &storm.lock);
     pthread_mutex_unlock(&storm.lock);
-    for (unsigned i = 0; i < CALLS; i++)
+    for (unsigned i = 0; i < calls; i++)
         idem_call_release(storm.cells[i].call);
 }
 
@@ -156,6 +159,8 @@ open_storm(const struct stage *stage)
     char target[160];
 
     memset(&storm, 0, sizeof storm);
+    storm.cells = calloc(calls, sizeof *storm.cells);
+    assert_non_null(storm.cells);
     pthread_mutex_init(&storm.lock, NULL);
     pthread_cond_init(&storm.changed, NULL);
     snprintf(target, sizeof target, "list://%s,%s",
@@ -170,7 +175,7 @@ cells_that(bool (*are)(const struct cell *cell))
 {
     unsigned n = 0;
 
-    for (unsigned i = 0; i < CALLS; i++)
+    for (unsigned i = 0; i < calls; i++)
         n += are(&storm.cells[i]);
     return n;
 }
@@ -215,20 +220,30 @@ of_a_cancel_storm_each_call_is_told_once_and_no_key_acts_twice(void **state)
     print_message("%u OK, %u given up, %u not begun, %d effects\n",
                   cells_that(was_done), cells_that(was_given_up),
                   cells_that(was_not_begun), (int)effects);
-    assert_int_equal(cells_that(was_told_once), CALLS);
-    assert_int_equal(cells_that(was_done) + cells_that(was_given_up), CALLS);
+    assert_int_equal(cells_that(was_told_once), calls);
+    assert_int_equal(cells_that(was_done) + cells_that(was_given_up), calls);
     assert_int_equal(
         postgres_sql(stage_postgres(),
                      "SELECT count(*) - count(DISTINCT key) FROM effects"),
         0);
     assert_true(effects >= cells_that(was_done));
-    assert_true(effects <= CALLS - cells_that(was_not_begun));
+    assert_true(effects <= calls - cells_that(was_not_begun));
     pthread_cond_destroy(&storm.changed);
     pthread_mutex_destroy(&storm.lock);
+    free(storm.cells);
+}
+
+/* From 1 to most. */
+static unsigned
+number_of(const char *text, unsigned most)
+{
+    unsigned long number = strtoul(text, NULL, 10);
+
+    return number < 1 ? 1 : number > most ? most : (unsigned)number;
 }
 
 int
-main(void)
+main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(
@@ -236,5 +251,9 @@ main(void)
             stage_both, stage_down),
     };
 
+    if (argc > 1)
+        calls = number_of(argv[1], 1000000);
+    if (argc > 2)
+        callers = number_of(argv[2], CALLERS_MAX);
     return cmocka_run_group_tests(tests, stage_servers_up, stage_servers_down);
 }

@@ -141,12 +141,15 @@ start_calls(struct site *site, unsigned round, struct cell cells[CALLS])
 static int64_t
 count_effects(struct site *site)
 {
+    const struct idem_call_options patient = {.timeout_ms = 60000,
+                                              .wait_for_ready = true};
     effects_count_request request = EFFECTS_COUNT_REQUEST_INIT;
     effects_count_reply *reply;
     int64_t effects;
 
-    assert_int_equal(effects_count(site->channel, &request, &reply, NULL, NULL),
-                     IDEM_OK);
+    assert_int_equal(
+        effects_count(site->channel, &request, &reply, &patient, NULL),
+        IDEM_OK);
     effects = reply->effects;
     effects_count_reply_free(reply);
     return effects;

@@ -16,6 +16,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/wait.h>
 
 #define SERVERS 3
 #define CALLERS 6       /* every other one without keys */
@@ -74,6 +75,18 @@ start_server(struct site *site, unsigned i)
     if (!site->servers[i]) {
         child_show(site->logs[i]);
         fail_msg("server %u does not listen", i);
+    }
+}
+
+/* It drains, and ends by itself. */
+static void
+end_server(struct site *site, unsigned i)
+{
+    int status = child_stop(site->servers[i], SIGTERM);
+
+    if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
+        child_show(site->logs[i]);
+        fail_msg("server %u: wait status %d", i, status);
     }
 }
 
@@ -236,7 +249,7 @@ freeze_and_thaw(struct site *site, unsigned i)
 static void
 drain_and_start(struct site *site, unsigned i)
 {
-    child_stop(site->servers[i], SIGTERM);
+    end_server(site, i);
     await_calls(site, "one is drained");
     start_server(site, i);
     await_calls(site, "it is there again");
@@ -344,7 +357,7 @@ one_of_three_servers_fails_in_every_way_under_load(void **state)
     }
     end_load(site);
     for (unsigned i = 0; i < SERVERS; i++) {
-        child_stop(site->servers[i], SIGTERM); /* what was late has run */
+        end_server(site, i); /* what was late has run */
         site->servers[i] = 0;
     }
     check_keyed(site);
