@@ -161,10 +161,12 @@ a_call_that_is_turned_away_goes_to_another_server_first(void **state)
     places_world_close(&world);
 }
 
+/* rpc 46: also of a call that waits for a connection: there is one. */
 static void
 what_all_turn_away_is_refused(void **state)
 {
     const struct idem_channel_options options = with(IDEM_BALANCER_ROUND_ROBIN);
+    echo_echo_request request = ECHO_ECHO_REQUEST_INIT;
     struct places_world world;
     struct idem_outcome outcome;
 
@@ -172,9 +174,16 @@ what_all_turn_away_is_refused(void **state)
     places_world_open(&world, 2, &options);
     atomic_store(&world.place[0].refuses, true);
     atomic_store(&world.place[1].refuses, true);
-    assert_int_equal(places_echo(&world, "k", &outcome), IDEM_UNAVAILABLE);
-    assert_int_equal(outcome.effect, IDEM_EFFECT_REFUSED);
-    assert_int_equal(outcome.attempts, 2);
+    for (int patient = 0; patient < 2; patient++) {
+        const struct idem_call_options call = {
+            .key = "k", .wait_for_ready = patient, .fail_fast = !patient};
+
+        assert_int_equal(
+            echo_echo(world.channel, &request, NULL, &call, &outcome),
+            IDEM_UNAVAILABLE);
+        assert_int_equal(outcome.effect, IDEM_EFFECT_REFUSED);
+        assert_int_equal(outcome.attempts, 2);
+    }
     places_world_close(&world);
 }
 

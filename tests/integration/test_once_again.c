@@ -113,7 +113,7 @@ a_slow_handler_is_begun_once(void **state)
 struct told {
     pthread_mutex_t lock;
     pthread_cond_t over;
-    bool is_over;
+    unsigned times;
     struct idem_outcome outcome;
     int64_t number;
 };
@@ -125,7 +125,7 @@ tell(struct idem_call *call, const effects_add_reply *reply,
     struct told *told = idem_call_user(call);
 
     pthread_mutex_lock(&told->lock);
-    told->is_over = true;
+    told->times++;
     told->outcome = *outcome;
     if (reply)
         told->number = reply->number;
@@ -139,7 +139,7 @@ start(struct stage *stage, const char *key, int64_t amount, struct told *told)
     const struct idem_call_options options = {.key = key, .user = told};
     effects_add_request request = EFFECTS_ADD_REQUEST_INIT;
 
-    *told = (struct told){.is_over = false};
+    *told = (struct told){.times = 0};
     pthread_mutex_init(&told->lock, NULL);
     pthread_cond_init(&told->over, NULL);
     request.amount = amount;
@@ -150,7 +150,7 @@ static void
 await_told(struct idem_call *call, struct told *told)
 {
     pthread_mutex_lock(&told->lock);
-    while (!told->is_over)
+    while (told->times == 0)
         pthread_cond_wait(&told->over, &told->lock);
     pthread_mutex_unlock(&told->lock);
     pthread_cond_destroy(&told->over);
@@ -214,6 +214,35 @@ one_key_is_one_call_whichever_way_it_is_sent(void **state)
     assert_int_equal(effects_runs(&stage->effects), 1);
     assert_int_equal(stage_effects(stage), 1);
     called_free(&first);
+}
+
+/* B044: 100 calls whose first attempts fail are each told once, and well. */
+static void
+callbacks_of_repeated_calls_run_once(void **state)
+{
+    enum { CALLS = 100 };
+    static struct told told[CALLS];
+    struct idem_call *calls[CALLS];
+    struct stage *stage = *state;
+    unsigned repeated = 0;
+
+    effects_fail(&stage->effects, CALLS, IDEM_UNAVAILABLE);
+    for (unsigned i = 0; i < CALLS; i++) {
+        char key[16];
+
+        snprintf(key, sizeof key, "fails-%u", i);
+        calls[i] = start(stage, key, 1, &told[i]);
+    }
+    for (unsigned i = 0; i < CALLS; i++)
+        await_told(calls[i], &told[i]);
+    for (unsigned i = 0; i < CALLS; i++) {
+        assert_int_equal(told[i].times, 1);
+        assert_int_equal(told[i].outcome.status, IDEM_OK);
+        repeated += told[i].outcome.attempts > 1;
+    }
+    assert_true(repeated > 0);
+    assert_int_equal(effects_runs(&stage->effects), 2 * CALLS);
+    assert_int_equal(stage_effects(stage), CALLS);
 }
 
 /* --- The server is stopped --- */
@@ -286,6 +315,7 @@ main(void)
         TEST(a_slow_handler_is_begun_once),
         TEST(who_gave_up_gets_the_answer_when_he_asks_again),
         TEST(one_key_is_one_call_whichever_way_it_is_sent),
+        TEST(callbacks_of_repeated_calls_run_once),
         TEST(a_hard_stop_leaves_one_effect),
         TEST(a_reply_that_cannot_be_packed_is_not_recorded),
 #undef TEST

@@ -26,6 +26,52 @@ requests_go_down_in_order_and_replies_up_in_reverse(void **state)
     call_world_await_freed(w, 1);
 }
 
+/* Those before it have left their digits, in order. */
+static enum idem_step
+sign_request(struct idem_interceptor *self, struct idem_call *call)
+{
+    const struct idem_metadata_entry *entry = call->metadata.first;
+    char digit = self->ops->name[0];
+
+    for (char before = '1'; before < digit; before++, entry = entry->next) {
+        assert_non_null(entry);
+        assert_int_equal(entry->value.data[0], before);
+    }
+    assert_null(entry);
+    assert_int_equal(idem_metadata_add(&call->metadata, call->arena,
+                                       idem_bytes_of("signed"),
+                                       idem_bytes_of(self->ops->name), NULL),
+                     IDEM_OK);
+    return IDEM_NEXT;
+}
+
+static enum idem_step
+sign_reply(struct idem_interceptor *self, struct idem_call *call)
+{
+    uint8_t *longer = idem_arena_alloc(call->arena, call->reply.size + 1);
+
+    memcpy(longer, call->reply.data, call->reply.size);
+    longer[call->reply.size] = (uint8_t)self->ops->name[0];
+    call->reply = (struct idem_bytes){longer, call->reply.size + 1};
+    return IDEM_NEXT;
+}
+
+/* rpc 89: each adds its digit to the reply, and sees what those before it set.
+ */
+static void
+each_sees_what_those_before_it_set(void **state)
+{
+    static const char *const names[] = {"1", "2", "3"};
+    struct call_world *w = *state;
+
+    for (unsigned i = 0; i < 3; i++)
+        call_world_add(w, names[i], IDEM_BAND_ATTEMPT, sign_request,
+                       sign_reply);
+    call_world_run(w);
+    assert_int_equal(w->outcome.status, IDEM_OK);
+    assert_string_equal(w->reply, "ok321");
+}
+
 static void
 a_chain_without_interceptors_reaches_the_endpoint(void **state)
 {
@@ -332,6 +378,7 @@ main(void)
                                     call_world_tear_down)
     const struct CMUnitTest tests[] = {
         TEST(requests_go_down_in_order_and_replies_up_in_reverse),
+        TEST(each_sees_what_those_before_it_set),
         TEST(a_chain_without_interceptors_reaches_the_endpoint),
         TEST(again_runs_all_that_is_inside_once_more),
         TEST(who_answers_hides_the_call_from_those_inside_and_itself),

@@ -185,6 +185,8 @@ a_bad_value_is_refused_with_its_path(void **state)
                    "initialBackoff: \"1sec\" is not a duration");
     assert_refused(RETRY("2", "\"-1s\"", "\"1s\"", "1", CODES),
                    "initialBackoff: \"-1s\" is not a duration");
+    assert_refused(RETRY("2", "\"1s\"", "\"0s\"", "1", CODES),
+                   "maxBackoff: is \"0s\"; it is over 0");
     assert_refused(RETRY("2", "\"1s\"", "5", "1", CODES),
                    "maxBackoff: is not a duration");
     assert_refused(RETRY("2", "\"1s\"", "\"1s\"", "0", CODES),
