@@ -26,7 +26,8 @@
 struct policy_book {
     atomic_uint refs;
     struct config *file, *environment; /* NULL: none */
-    unsigned attempts_max;             /* the program's */
+    unsigned attempts_max;             /* the program's … */
+    bool no_retries;                   /* … likewise */
     pthread_mutex_t lock;              /* guards the pages */
     struct policy_page *pages;         /* by the method's address */
 };
@@ -40,7 +41,7 @@ struct policy_page {
 /* Owns the configs. */
 struct policy_book *policy_book_new(struct config *file,
                                     struct config *environment,
-                                    unsigned attempts_max);
+                                    unsigned attempts_max, bool no_retries);
 struct policy_book *policy_book_ref(struct policy_book *book);
 void policy_book_unref(struct policy_book *book);
 

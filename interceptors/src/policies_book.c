@@ -4,7 +4,7 @@
 
 struct policy_book *
 policy_book_new(struct config *file, struct config *environment,
-                unsigned attempts_max)
+                unsigned attempts_max, bool no_retries)
 {
     struct policy_book *book = calloc(1, sizeof *book);
 
@@ -13,6 +13,7 @@ policy_book_new(struct config *file, struct config *environment,
     book->file = file;
     book->environment = environment;
     book->attempts_max = attempts_max;
+    book->no_retries = no_retries;
     pthread_mutex_init(&book->lock, NULL);
     return book;
 }
@@ -46,7 +47,7 @@ struct policy_layers
 policy_book_layers(const struct policy_book *book)
 {
     return (struct policy_layers){book->file, book->environment,
-                                  book->attempts_max};
+                                  book->attempts_max, book->no_retries};
 }
 
 const struct config *

@@ -238,7 +238,8 @@ load(struct policies *policies, const char *source, const char *text,
         config_free(file);
         return status;
     }
-    book = policy_book_new(file, environment, attempts_max(policies));
+    book = policy_book_new(file, environment, attempts_max(policies),
+                           policies->options.no_retries);
     status = check_services(policies, book, err);
     if (status == IDEM_OK)
         status = check_called(policies, book, err);

@@ -85,6 +85,15 @@ lower(struct policy *policy, const struct config_name *name,
     return attempts < promised ? attempts : promised;
 }
 
+static void
+switch_off(struct policy *policy)
+{
+    policy->retry = (struct idem_retry_policy){.max_attempts = 0};
+    policy->hedging = (struct hedging){.max_attempts = 0};
+    policy->attempt_timeout_ms = 0;
+    note(policy, "the program has switched retries off");
+}
+
 /* Without a config the .proto's attempts are the method's, up to the
  * program's. */
 static void
@@ -195,6 +204,8 @@ policy_make(struct policy *policy, const struct idem_method *method,
     take_proto(policy, layers->attempts_max);
     take_layer(policy, layers->file);
     take_layer(policy, layers->environment);
+    if (layers->no_retries)
+        switch_off(policy);
 }
 
 const char *

@@ -41,6 +41,7 @@ struct policy {
 struct policy_layers {
     const struct config *file, *environment; /* NULL: none */
     unsigned attempts_max; /* whatever they and the .proto say */
+    bool no_retries;       /* likewise */
 };
 
 void policy_make(struct policy *policy, const struct idem_method *method,

@@ -138,17 +138,14 @@ fork_call(struct call *base)
 void
 attempts_world_open(struct attempts_world *w, const char *members)
 {
-    attempts_world_open_with(w, members, 0);
+    attempts_world_open_with(w, members, (struct idem_policy_options){0});
 }
 
 void
 attempts_world_open_with(struct attempts_world *w, const char *members,
-                         unsigned max_attempts)
+                         struct idem_policy_options options)
 {
     char json[1024];
-    const struct idem_policy_options options = {.config_json = json,
-                                                .max_attempts = max_attempts,
-                                                .ignore_environment = true};
     struct idem_interceptor *policy;
 
     memset(w, 0, sizeof *w);
@@ -165,6 +162,8 @@ attempts_world_open_with(struct attempts_world *w, const char *members,
     };
     snprintf(json, sizeof json, "{\"methodConfig\": [{\"name\": [{}], %s}]}",
              members);
+    options.config_json = json;
+    options.ignore_environment = true;
     assert_int_equal(idem_policy_new(&policy, &options, NULL), IDEM_OK);
     w->policies = (struct policies *)policy;
     assert_int_equal(chain_add(&w->chain, policy, NULL), IDEM_OK);

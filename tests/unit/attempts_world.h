@@ -5,6 +5,7 @@
 #include "fake_clock.h"
 
 #include <idem/interceptor.h>
+#include <idem/policy.h>
 
 #define ATTEMPTS_MAX 16
 
@@ -36,9 +37,9 @@ struct attempts_world {
 /* One entry for all calls, with these members beside its name. */
 void attempts_world_open(struct attempts_world *w, const char *members);
 
-/* In a program that takes so many attempts; 0: it does not say. */
+/* In a program with these options beside them. */
 void attempts_world_open_with(struct attempts_world *w, const char *members,
-                              unsigned max_attempts);
+                              struct idem_policy_options options);
 void attempts_world_close(struct attempts_world *w);
 
 /* A call, for call_begin; timeout_ms 0: no deadline. A reference, for

@@ -182,7 +182,8 @@ assert_makes(unsigned stated, unsigned limit, unsigned made,
     struct call *call;
 
     snprintf(members, sizeof members, STATED, stated);
-    attempts_world_open_with(&w, members, limit);
+    attempts_world_open_with(
+        &w, members, (struct idem_policy_options){.max_attempts = limit});
     w.method.retry.max_attempts = stated;
     call = attempts_world_begin(&w, 0);
     for (unsigned n = 1; n < made; n++) {
@@ -224,6 +225,36 @@ the_fifth_of_ten_is_the_last_unless_the_program_takes_more(void **state)
     (void)state;
     assert_makes(10, 0, 5, IDEM_ABORTED);
     assert_makes(10, 8, 8, IDEM_OK);
+}
+
+/* What .proto and config say of repeats is not taken. */
+static void
+assert_asks_once(const char *members)
+{
+    struct call *call;
+
+    attempts_world_open_with(&w, members,
+                             (struct idem_policy_options){.no_retries = true});
+    call = attempts_world_begin(&w, 0);
+    attempts_world_await_sends(&w, 1);
+    fake_clock_advance_ms(&w.fake, 60000);
+    assert_true(
+        attempts_world_answer(&w, 0, IDEM_ABORTED, IDEM_EFFECT_ROLLED_BACK));
+    assert_ended(IDEM_ABORTED, IDEM_EFFECT_ROLLED_BACK, IDEM_STOP_NO_POLICY);
+    assert_int_equal(w.sends, 1);
+    call_unref(call);
+    attempts_world_close(&w);
+}
+
+/* rpc 3, 45. */
+static void
+a_program_that_switches_retries_off_asks_once(void **state)
+{
+    (void)state;
+    assert_asks_once(RETRY);
+    assert_asks_once(RETRY ", \"attemptTimeout\": \"0.1s\"");
+    assert_asks_once("\"hedgingPolicy\": {\"maxAttempts\": 3,"
+                     " \"nonFatalStatusCodes\": [\"ABORTED\"]}");
 }
 
 /* rpc 65: of exactly the limit, it is kept. */
@@ -288,6 +319,7 @@ main(void)
         TEST(who_gives_up_gets_no_trailers_of_a_failure),
         TEST(attempts_end_with_their_call),
         TEST(ten_hedges_are_five),
+        cmocka_unit_test(a_program_that_switches_retries_off_asks_once),
         cmocka_unit_test(a_program_lowers_and_raises_the_attempts),
         cmocka_unit_test(
             the_fifth_of_ten_is_the_last_unless_the_program_takes_more),

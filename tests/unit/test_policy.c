@@ -57,7 +57,8 @@ make(struct policy *policy, const struct idem_method *method, const char *file,
 {
     struct config *below = file ? config_of(file) : NULL;
     struct config *above = environment ? config_of(environment) : NULL;
-    struct policy_layers layers = {below, above, CONFIG_ATTEMPTS_DEFAULT};
+    struct policy_layers layers = {below, above, CONFIG_ATTEMPTS_DEFAULT,
+                                   false};
 
     policy_make(policy, method, &layers);
     config_free(below);

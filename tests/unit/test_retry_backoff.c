@@ -23,7 +23,7 @@ tear_down(void **state)
     return 0;
 }
 
-/* client.md 2.3 as a table. */
+/* B033: client.md 2.3 as a table. */
 static void
 pauses_grow_to_their_cap(void **state)
 {

@@ -19,6 +19,9 @@ struct idem_policy_options {
         *config_json;      /* in its stead: the text itself. Both are copied */
     unsigned max_attempts; /* of a call at most, whatever the .proto or a config
                             * says, up to 100; under 2: 5 (gRFC A6) */
+    bool
+        no_retries; /* one attempt a call and no hedge, whatever they say; what
+                     * never left, or was refused, is sent again all the same */
     bool ignore_environment; /* IDEM_SERVICE_CONFIG: a path, or JSON */
     /* Methods that a config is checked against when it is read: NULL or an
      * array of this many, which outlive the channel. Others are checked at
