@@ -1,5 +1,6 @@
 #include "channel_inside.h"
 
+#include "metadata.h"
 #include "parent.h"
 
 #include <idem/message.h>
@@ -43,9 +44,17 @@ take_metadata(struct idem_call *base, const struct idem_call_options *options,
 {
     for (size_t i = 0; i < options->n_metadata; i++) {
         const struct idem_call_metadata *given = &options->metadata[i];
-        enum idem_status status =
-            idem_metadata_add(&base->metadata, base->arena,
-                              idem_bytes_of(given->name), given->value, err);
+        struct idem_bytes name = idem_bytes_of(given->name);
+        enum idem_status status;
+
+        if (metadata_is_reserved(name))
+            return idem_fail(
+                err, IDEM_INTERNAL,
+                "metadata \"%.64s\": names that begin with " METADATA_RESERVED
+                " are reserved",
+                given->name);
+        status = idem_metadata_add(&base->metadata, base->arena, name,
+                                   given->value, err);
 
         if (status != IDEM_OK)
             return status;

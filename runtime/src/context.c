@@ -1,6 +1,7 @@
 #include "context.h"
 
 #include "call.h"
+#include "metadata.h"
 #include "utf8.h"
 
 #include <idem/reason.h>
@@ -222,7 +223,7 @@ enum idem_status
 idem_context_add_trailer(struct idem_context *context, const char *name,
                          const char *value, struct idem_error *err)
 {
-    if (strncmp(name, "idem-", 5) == 0)
+    if (metadata_is_reserved(idem_bytes_of(name)))
         return idem_fail(err, IDEM_INTERNAL,
                          "trailer \"%.64s\": names that begin with idem- are "
                          "reserved",

@@ -24,6 +24,7 @@ struct idem_context {
     struct idem_error error; /* what the handler said; status OK: nothing */
     int64_t retry_after_ms;  /* what it asks for; -1: nothing */
     int64_t fence;
+    int64_t parent_fence;
     atomic_bool lost; /* the lease; set on any thread */
     void *slot;
     enum idem_task task;

@@ -1,4 +1,4 @@
-#include <idem/metadata.h>
+#include "metadata.h"
 
 #include <string.h>
 
@@ -117,4 +117,28 @@ idem_metadata_get(const struct idem_metadata *metadata, const char *name,
             return true;
         }
     return false;
+}
+
+bool
+metadata_is_reserved(struct idem_bytes name)
+{
+    size_t size = strlen(METADATA_RESERVED);
+
+    return name.size >= size && memcmp(name.data, METADATA_RESERVED, size) == 0;
+}
+
+void
+metadata_drop_reserved(struct idem_metadata *metadata)
+{
+    struct idem_metadata_entry **at = &metadata->first, *entry;
+
+    while ((entry = *at)) {
+        if (metadata_is_reserved(entry->name)) {
+            metadata->size -= entry->name.size + entry->value.size + ENTRY_COST;
+            *at = entry->next;
+        } else {
+            at = &entry->next;
+        }
+    }
+    metadata->last = metadata->first ? at : NULL;
 }

@@ -1,5 +1,6 @@
 #include "parent.h"
 
+#include "metadata.h"
 #include "traceparent.h"
 
 #include <idem/call.h>
@@ -76,8 +77,9 @@ give_fence(const struct idem_context *parent, struct idem_call *child,
                              err);
 }
 
-int64_t
-parent_fence(const struct idem_metadata *metadata)
+/* 0: none, or no number from 1. */
+static int64_t
+read_fence(const struct idem_metadata *metadata)
 {
     struct idem_bytes text;
     int64_t fence = 0;
@@ -94,10 +96,17 @@ parent_fence(const struct idem_metadata *metadata)
     return fence;
 }
 
+void
+parent_take_fence(struct idem_context *context)
+{
+    context->parent_fence = read_fence(&context->call->metadata);
+    metadata_drop_reserved(&context->call->metadata);
+}
+
 int64_t
 idem_context_parent_fence(const struct idem_context *context)
 {
-    return parent_fence(&context->call->metadata);
+    return context->parent_fence;
 }
 
 /* --- What a key follows from --- */

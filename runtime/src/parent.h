@@ -24,7 +24,8 @@ enum idem_status parent_give(struct idem_context *parent,
                              struct idem_call *child, struct idem_error *err)
     IDEM_MUST_CHECK;
 
-/* The fencing token that came with a call; 0: none, or no number from 1. */
-int64_t parent_fence(const struct idem_metadata *metadata);
+/* What the library says by metadata is not for the handler's eyes: out of that,
+ * and into the context. */
+void parent_take_fence(struct idem_context *context);
 
 #endif

@@ -1,6 +1,7 @@
 #include "server_inside.h"
 
 #include "arena.h"
+#include "parent.h"
 
 #include <idem/reason.h>
 
@@ -258,7 +259,11 @@ fill(struct server_call *call, const struct frame *frame,
         return idem_fail(err, IDEM_RESOURCE_EXHAUSTED, "out of memory");
     status =
         header_open_metadata(frame->header, &base->metadata, base->arena, err);
-    return status == IDEM_OK ? check_metadata(call, err) : status;
+    if (status == IDEM_OK)
+        status = check_metadata(call, err);
+    if (status == IDEM_OK && base->metadata.first)
+        parent_take_fence(&call->context);
+    return status;
 }
 
 /* Into the peer's lists. */

@@ -53,6 +53,9 @@ see(struct idem_interceptor *self, struct idem_call *call)
     note_text(call, "tracestate", seen->tracestate, sizeof seen->tracestate);
     note_text(call, "other", seen->other, sizeof seen->other);
     seen->fence = idem_context_parent_fence(call->context);
+    for (const struct idem_metadata_entry *entry = call->metadata.first; entry;
+         entry = entry->next)
+        seen->n_metadata++;
     pthread_mutex_unlock(&world->lock);
     return IDEM_NEXT;
 }

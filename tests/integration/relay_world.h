@@ -16,6 +16,7 @@ struct relay_seen {
     int64_t remaining_ms; /* INT64_MAX: no deadline */
     char traceparent[128], tracestate[64], other[32]; /* "" without one */
     int64_t fence;
+    unsigned n_metadata; /* that a handler sees */
 };
 
 struct relay_world {

@@ -40,6 +40,12 @@ a_key_or_metadata_that_breaks_the_rules_never_leaves(void **state)
         (struct idem_call_options){.metadata = &metadata, .n_metadata = 1};
     result = echo_world_call(&world, 1, 1, &options);
     assert_ended(&result, IDEM_INTERNAL, IDEM_EFFECT_NOT_SENT);
+    metadata = (struct idem_call_metadata){"idem-fence", idem_bytes_of("7")};
+    result = echo_world_call(&world, 1, 1, &options);
+    assert_ended(&result, IDEM_INTERNAL, IDEM_EFFECT_NOT_SENT);
+    assert_string_equal(result.outcome.message,
+                        "metadata \"idem-fence\": names that begin with idem- "
+                        "are reserved");
     assert_int_equal(atomic_load(&world.ran), 0);
     echo_world_close(&world);
 }

@@ -425,6 +425,10 @@ the_trace_and_the_fence_go_on_and_nothing_else(void **state)
     assert_int_equal(world->seen[2].fence, 0);
     for (int i = 0; i < 3; i++)
         assert_string_equal(world->seen[i].other, "");
+    /* The fence came beside them, and is not for handlers' eyes. */
+    assert_int_equal(world->seen[0].n_metadata, 2);
+    assert_int_equal(world->seen[1].n_metadata, 1);
+    assert_int_equal(world->seen[2].n_metadata, 0);
 }
 
 static void

@@ -1,11 +1,10 @@
 #include "support.h"
 
 #include "arena.h"
+#include "metadata.h"
 
 #include <stdio.h>
 #include <string.h>
-
-#include <idem/metadata.h>
 
 struct world {
     struct idem_arena *arena;
@@ -35,6 +34,22 @@ tear_down(void **state)
 {
     arena_free(((struct world *)*state)->arena);
     return 0;
+}
+
+static const char *
+text_of(const struct world *w)
+{
+    static char text[256];
+    size_t used = 0;
+
+    text[0] = 0;
+    for (const struct idem_metadata_entry *entry = w->metadata.first; entry;
+         entry = entry->next)
+        used += (size_t)snprintf(
+            text + used, sizeof text - used, "%.*s=%.*s ",
+            (int)entry->name.size, (const char *)entry->name.data,
+            (int)entry->value.size, (const char *)entry->value.data);
+    return text;
 }
 
 /* rpc 83, 86 */
@@ -92,6 +107,36 @@ it_ends_at_8192_bytes_with_32_for_each_entry(void **state)
     assert_non_null(strstr(w->err.message, "8192"));
 }
 
+/* Wherever they stand; and the list can be added to. */
+static void
+reserved_names_are_taken_out(void **state)
+{
+    struct world *w = *state;
+    static const char *const names[] = {"idem-a", "x",      "idem-b", "idem-c",
+                                        "y",      "idem-d", "idem"};
+    struct idem_bytes value;
+    size_t size;
+
+    for (unsigned i = 0; i < 7; i++)
+        assert_int_equal(add(w, names[i], "1"), IDEM_OK);
+    metadata_drop_reserved(&w->metadata);
+    assert_false(idem_metadata_get(&w->metadata, "idem-a", &value));
+    assert_int_equal(w->metadata.size, 2 * (1 + 1 + 32) + (4 + 1 + 32));
+    assert_int_equal(add(w, "z", "1"), IDEM_OK);
+    assert_string_equal(text_of(w), "x=1 y=1 idem=1 z=1 ");
+
+    size = w->metadata.size;
+    metadata_drop_reserved(&w->metadata);
+    assert_int_equal(w->metadata.size, size);
+    w->metadata = (struct idem_metadata){0};
+    assert_int_equal(add(w, "idem-a", "1"), IDEM_OK);
+    metadata_drop_reserved(&w->metadata);
+    assert_null(w->metadata.first);
+    assert_int_equal(w->metadata.size, 0);
+    assert_int_equal(add(w, "x", "1"), IDEM_OK);
+    assert_string_equal(text_of(w), "x=1 ");
+}
+
 int
 main(void)
 {
@@ -99,6 +144,7 @@ main(void)
     const struct CMUnitTest tests[] = {
         TEST(values_of_one_name_keep_their_order),
         TEST(names_and_values_that_break_the_rules_are_internal_and_named),
+        TEST(reserved_names_are_taken_out),
         TEST(it_ends_at_8192_bytes_with_32_for_each_entry),
     };
 

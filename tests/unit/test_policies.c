@@ -6,6 +6,7 @@
 #include <idem/standard.h>
 
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -257,6 +258,73 @@ a_file_that_changes_is_read_again(void **state)
     tempdir_close(&folder);
 }
 
+/* SIGTERM ends the thread that waits for SIGHUP. */
+static sigset_t
+awaited_signals(void)
+{
+    sigset_t signals;
+
+    sigemptyset(&signals);
+    sigaddset(&signals, SIGHUP);
+    sigaddset(&signals, SIGTERM);
+    return signals;
+}
+
+/* As docs/policy.md shows it. */
+static void *
+reload_on_hangup(void *with)
+{
+    struct idem_channel *channel = with;
+    const sigset_t signals = awaited_signals();
+    struct idem_error err;
+    int number;
+
+    while (sigwait(&signals, &number) == 0 && number == SIGHUP)
+        if (idem_channel_reload(channel, NULL, &err) != IDEM_OK)
+            hear(&ear, "reload failed");
+    return NULL;
+}
+
+/* On a folder in which nothing can be watched for, as far as the channel
+ * knows: the file is a link, and what moves lies behind it. */
+static void
+a_hangup_reads_the_file_again(void **state)
+{
+    struct tempdir folder, behind;
+    char path[TEMPDIR_MAX + 16], target[TEMPDIR_MAX + 16];
+    struct idem_channel *channel;
+    pthread_t thread;
+
+    (void)state;
+    tempdir_open(&folder);
+    tempdir_open(&behind);
+    tempdir_file(&folder, "pay.json", path, sizeof path);
+    tempdir_file(&behind, "real.json", target, sizeof target);
+    write_config(&behind, target, TIMEOUT("3s"));
+    assert_int_equal(symlink(target, path), 0);
+    channel = open_channel((struct idem_policy_options){
+        .config_file = path, .ignore_environment = true});
+    await_line(&ear, "pay.json: is taken");
+    pthread_create(&thread, NULL, reload_on_hangup, channel);
+
+    write_config(&behind, target, TIMEOUT("2s"));
+    assert_explains(channel, &charge, "at most 3000 ms");
+    kill(getpid(), SIGHUP);
+    await_line(&ear, "pay.json: is taken");
+    assert_explains(channel, &charge, "at most 2000 ms");
+
+    write_config(&behind, target, TIMEOUT("-1s"));
+    kill(getpid(), SIGHUP);
+    await_line(&ear, "reload failed");
+    assert_explains(channel, &charge, "at most 2000 ms");
+
+    kill(getpid(), SIGTERM);
+    pthread_join(thread, NULL);
+    idem_channel_close(channel);
+    tempdir_close(&behind);
+    tempdir_close(&folder);
+}
+
 #define BALANCER(name) "{\"loadBalancingConfig\": [{\"" name "\": {}}]}"
 
 static struct idem_channel *
@@ -350,9 +418,13 @@ main(void)
         cmocka_unit_test(a_config_that_might_do_it_twice_is_refused),
         cmocka_unit_test(a_reload_takes_all_or_nothing),
         cmocka_unit_test(a_file_that_changes_is_read_again),
+        cmocka_unit_test(a_hangup_reads_the_file_again),
         cmocka_unit_test(the_highest_layer_that_names_a_balancer_has_it),
         cmocka_unit_test(a_file_that_changes_turns_the_channel_to_its_balancer),
     };
 
+    const sigset_t signals = awaited_signals();
+
+    pthread_sigmask(SIG_BLOCK, &signals, NULL); /* before any thread is made */
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
