@@ -64,6 +64,7 @@ note(struct idem_context *context, const later_question *question,
 static const struct later_handlers handlers = {
     .ask = keep,
     .act = keep,
+    .look = keep,
     .note = note,
 };
 

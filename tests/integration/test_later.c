@@ -221,6 +221,43 @@ who_is_told_may_complete_the_call(void **state)
     assert_int_equal(world.n_told, 1);
 }
 
+static bool
+only_listen(struct kept *kept)
+{
+    later_listen(kept);
+    return false;
+}
+
+/* Two attempts of a call, each with its handler: the first one's time is over,
+ * then the call is given up. */
+static void
+an_attempt_that_is_let_go_of_is_not_cancelled_but_a_call_is(void **state)
+{
+    const struct idem_call_options timed = {.timeout_ms = 30000,
+                                            .attempt_timeout_ms = 500};
+    struct later_world world;
+    struct later_result result;
+    struct idem_call *call;
+    struct kept *first, *second;
+
+    (void)state;
+    later_world_open(&world, NULL);
+    world.at_once = only_listen;
+    call = later_start(&world, later_look_async, 7, &timed, &result);
+    first = later_take(&world);
+    second = later_take(&world);
+    idem_call_cancel(call);
+    later_await_told(second);
+    later_await_ended(&world, 1);
+    assert_ended(&result, IDEM_CANCELLED, IDEM_EFFECT_IN_DOUBT);
+    assert_false(first->told || idem_context_cancelled(first->context));
+    later_answer_it(first, IDEM_OK);
+    later_answer_it(second, IDEM_OK);
+    assert_int_equal(world.n_told, 1);
+    idem_call_release(call);
+    later_world_close(&world);
+}
+
 /* --- The end of the server --- */
 
 static void
@@ -415,13 +452,6 @@ cancel_half(void *with)
     return NULL;
 }
 
-static bool
-only_listen(struct kept *kept)
-{
-    later_listen(kept);
-    return false;
-}
-
 /* A call that is given up before its handler begins never comes to it. */
 static void
 a_storm_of_cancels_loses_no_answer_and_doubles_none(void **state)
@@ -465,6 +495,8 @@ main(void)
         cmocka_unit_test(the_deadline_is_told),
         cmocka_unit_test(a_cancel_is_told_once_also_to_who_asks_late),
         cmocka_unit_test(who_is_told_may_complete_the_call),
+        cmocka_unit_test(
+            an_attempt_that_is_let_go_of_is_not_cancelled_but_a_call_is),
         cmocka_unit_test(a_server_that_drains_waits_for_the_answer),
         cmocka_unit_test(
             a_server_that_stops_tells_the_handler_and_waits_for_it),
