@@ -194,6 +194,15 @@ store_acknowledge(struct idem_store *store, struct idem_ticket *ticket)
     pg_store_post(pg_store_of(store), ticket, OPERATION_ACKNOWLEDGE);
 }
 
+/* Under the store's lock: is a session up that tells of another server by
+ * losing its connection? */
+static bool
+knows_epoch(const struct pg_store *postgres)
+{
+    return postgres->pooled_conninfo ? postgres->up[PG_GROUP] > 0
+                                     : pg_store_serves(postgres, false);
+}
+
 static void
 store_epoch(struct idem_store *store, char *text)
 {
@@ -201,7 +210,7 @@ store_epoch(struct idem_store *store, char *text)
 
     pthread_mutex_lock(&postgres->lock);
     snprintf(text, IDEM_EPOCH_MAX, "%s",
-             pg_store_serves(postgres, false) ? postgres->epoch : "");
+             knows_epoch(postgres) ? postgres->epoch : "");
     pthread_mutex_unlock(&postgres->lock);
 }
 
@@ -308,6 +317,7 @@ store_free(struct idem_store *store)
     pthread_cond_destroy(&postgres->janitor_wake);
     pthread_mutex_destroy(&postgres->lock);
     free(postgres->conninfo);
+    free(postgres->pooled_conninfo);
     free(postgres->sessions);
     free(postgres);
 }

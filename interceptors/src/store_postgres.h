@@ -51,6 +51,7 @@ struct pg_session {
     struct pg_batch *batch; /* PG_GROUP's; else NULL */
     struct pg_share *share; /* PG_STATEMENT's and PG_LONG's; else NULL */
     struct pg_store *postgres;
+    bool pooled; /* store_postgres_pooled.h */
     struct pg_link link;
     struct statements statements;
     struct pg_plans plans;
@@ -102,14 +103,14 @@ struct pg_joining {
 struct pg_store {
     struct idem_store base;
     const struct idem_clock *clock;
-    char *conninfo;
+    char *conninfo, *pooled_conninfo; /* NULL: nothing is pooled */
     int64_t statement_ms, idle_ms, maintain_every_ms;
     unsigned days_ahead;
     idem_alarm_fn *alarm;
     void *alarm_with;
     atomic_uint_fast64_t alarms;
     enum idem_isolation isolation;
-    struct pg_link_options link_options;
+    struct pg_link_options link_options, pooled_options;
     unsigned n_sessions, n_started;
     struct pg_session *sessions;
     pthread_t keeper, janitor;

@@ -1,4 +1,5 @@
 #include "store_postgres_error.h"
+#include "store_postgres_pooled.h"
 #include "store_postgres_session.h"
 
 #include <idem/reason.h>
@@ -53,7 +54,8 @@ count_up(struct pg_session *session, const char *epoch)
     pthread_mutex_lock(&postgres->lock);
     postgres->up[session->role]++;
     session->counted = true;
-    snprintf(postgres->epoch, sizeof(postgres->epoch), "%s", epoch);
+    if (!session->pooled)
+        snprintf(postgres->epoch, sizeof(postgres->epoch), "%s", epoch);
     pthread_mutex_unlock(&postgres->lock);
 }
 
@@ -106,9 +108,13 @@ read_hello(struct pg_session *session, const struct pg_query *hello,
     if (!pg_statements_init(&session->statements,
                             PQgetvalue(hello->result, 0, HELLO_SCHEMA)))
         return idem_fail(err, IDEM_RESOURCE_EXHAUSTED, "out of memory");
-    if (pg_statements_prepare(&session->statements, &session->link,
-                              session->until_ns, err) != PG_OK)
-        return err ? err->status : IDEM_UNAVAILABLE;
+    if (session->pooled)
+        status = pg_pooled_check(session, err);
+    else if (pg_statements_prepare(&session->statements, &session->link,
+                                   session->until_ns, err) != PG_OK)
+        status = err ? err->status : IDEM_UNAVAILABLE;
+    if (status != IDEM_OK)
+        return status;
     text = pg_value_bytes(hello->result, HELLO_EPOCH);
     snprintf(epoch, sizeof(epoch), "%.*s", (int)text.size,
              (const char *)text.data);
@@ -116,27 +122,43 @@ read_hello(struct pg_session *session, const struct pg_query *hello,
     return IDEM_OK;
 }
 
+/* Settings that last, where the connection is ours. */
 static enum idem_status
-say_hello(struct pg_session *session, struct idem_error *err)
+set_up(struct pg_session *session, struct idem_error *err)
 {
     const struct pg_store *postgres = session->postgres;
     struct pg_arguments settings = {0};
-    struct pg_query queries[] = {{.text = settings_sql, .arguments = &settings},
-                                 {.text = hello_sql}};
-    const unsigned n = 2;
-    enum idem_status status;
+    struct pg_query query = {.text = settings_sql, .arguments = &settings};
+    enum idem_status status = IDEM_OK;
 
+    if (session->pooled)
+        return IDEM_OK;
     pg_arguments_int(&settings, postgres->statement_ms);
     pg_arguments_int(&settings, postgres->idle_ms);
     pg_arguments_int(&settings, CHECK_MS);
-    if (pg_link_run(&session->link, queries, n, session->until_ns) != PG_OK)
+    if (pg_link_run(&session->link, &query, 1, session->until_ns) != PG_OK)
         status = idem_fail_reason(err, IDEM_UNAVAILABLE, IDEM_STORE_AWAY,
                                   "PostgreSQL: the connection is lost");
-    else if (!pg_query_ok(&queries[0]))
-        status = pg_fail_result(err, queries[0].result);
+    else if (!pg_query_ok(&query))
+        status = pg_fail_result(err, query.result);
+    pg_queries_clear(&query, 1);
+    return status;
+}
+
+static enum idem_status
+say_hello(struct pg_session *session, struct idem_error *err)
+{
+    struct pg_query hello = {.text = hello_sql};
+    enum idem_status status = set_up(session, err);
+
+    if (status != IDEM_OK)
+        return status;
+    if (pg_link_run(&session->link, &hello, 1, session->until_ns) != PG_OK)
+        status = idem_fail_reason(err, IDEM_UNAVAILABLE, IDEM_STORE_AWAY,
+                                  "PostgreSQL: the connection is lost");
     else
-        status = read_hello(session, &queries[1], err);
-    pg_queries_clear(queries, n);
+        status = read_hello(session, &hello, err);
+    pg_queries_clear(&hello, 1);
     return status;
 }
 
@@ -165,8 +187,9 @@ pg_session_open(struct pg_session *session, struct idem_error *err)
 enum pg_end
 pg_session_try(struct pg_session *session, struct pg_query *queries, unsigned n)
 {
-    enum pg_end end =
-        pg_link_run(&session->link, queries, n, session->until_ns);
+    enum pg_end end = session->pooled ? pg_pooled_run(session, queries, n)
+                                      : pg_link_run(&session->link, queries, n,
+                                                    session->until_ns);
 
     if (end != PG_OK)
         pg_session_close(session);
@@ -190,7 +213,10 @@ pg_session_query(const struct pg_session *session, enum statement statement,
     int twin = opaque && statement >= SQL_OPAQUE ? 1 : 0;
 
     return (struct pg_query){
-        .name = session->statements.names[statement][twin],
+        .name =
+            session->pooled ? NULL : session->statements.names[statement][twin],
+        .text =
+            session->pooled ? session->statements.texts[statement][twin] : NULL,
         .arguments = arguments,
     };
 }

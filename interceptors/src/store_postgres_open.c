@@ -51,6 +51,8 @@ take_options(struct pg_store *postgres,
         .doubts = &postgres->doubts,
         .stop_fd = postgres->stop_fd,
     };
+    postgres->pooled_options = postgres->link_options;
+    postgres->pooled_options.conninfo = postgres->pooled_conninfo;
 }
 
 /* The first is for brief work alone, where there are more; behind them
@@ -87,7 +89,12 @@ make_sessions(struct pg_store *postgres,
 
         session->role = role_of(i, connections, groups);
         session->postgres = postgres;
-        session->link.options = &postgres->link_options;
+        session->pooled =
+            postgres->pooled_conninfo &&
+            (session->role == PG_BRIEF || session->role == PG_LONG);
+        session->plans.unnamed = session->pooled;
+        session->link.options = session->pooled ? &postgres->pooled_options
+                                                : &postgres->link_options;
         pthread_cond_init(&session->wake, NULL);
     }
 }
@@ -102,6 +109,8 @@ pg_store_new(const struct idem_postgres_options *options)
     postgres->base.ops = &pg_store_ops;
     postgres->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     postgres->conninfo = strdup(options->conninfo ? options->conninfo : "");
+    if (options->pooled_conninfo)
+        postgres->pooled_conninfo = strdup(options->pooled_conninfo);
     pthread_mutex_init(&postgres->lock, NULL);
     pthread_cond_init(&postgres->keeper_wake, NULL);
     pthread_cond_init(&postgres->janitor_wake, NULL);
@@ -121,7 +130,7 @@ pg_store_new(const struct idem_postgres_options *options)
 }
 
 static enum idem_status
-check_conninfo(const char *conninfo, struct idem_error *err)
+check_conninfo(const char *name, const char *conninfo, struct idem_error *err)
 {
     char *why = NULL;
     PQconninfoOption *parsed =
@@ -131,7 +140,7 @@ check_conninfo(const char *conninfo, struct idem_error *err)
     if (conninfo && !parsed) {
         if (why)
             why[strcspn(why, "\n")] = '\0';
-        status = idem_fail(err, IDEM_INVALID_ARGUMENT, "conninfo: %s",
+        status = idem_fail(err, IDEM_INVALID_ARGUMENT, "%s: %s", name,
                            why ? why : "out of memory");
     }
     PQfreemem(why);
@@ -143,27 +152,35 @@ static enum idem_status
 check_options(const struct idem_postgres_options *options,
               struct idem_error *err)
 {
+    enum idem_status status;
+
     if ((unsigned)options->isolation > IDEM_SERIALIZABLE)
         return idem_fail(err, IDEM_INVALID_ARGUMENT,
                          "isolation %d: there are 0 to %d",
                          (int)options->isolation, IDEM_SERIALIZABLE);
-    return check_conninfo(options->conninfo, err);
+    status = check_conninfo("conninfo", options->conninfo, err);
+    if (status == IDEM_OK)
+        status =
+            check_conninfo("pooled_conninfo", options->pooled_conninfo, err);
+    return status;
 }
 
 /* When the database is there now, it must be one that we know, and writable. A
  * host that does not answer may be the primary. */
 static enum idem_status
-look_once(struct pg_store *postgres, struct idem_error *err)
+look_once(struct pg_session *session, struct idem_error *err)
 {
-    int64_t timeout_ms = postgres->link_options.connect_timeout_ms;
+    struct pg_link_options soon = *session->link.options;
+    const struct pg_link_options *usual = session->link.options;
     struct idem_error ours = {0};
     enum idem_status status;
 
-    if (timeout_ms > FIRST_LOOK_MS)
-        postgres->link_options.connect_timeout_ms = FIRST_LOOK_MS;
-    status = pg_session_open(&postgres->sessions[0], &ours);
-    postgres->link_options.connect_timeout_ms = timeout_ms;
-    if (postgres->sessions[0].link.read_only)
+    if (soon.connect_timeout_ms > FIRST_LOOK_MS)
+        soon.connect_timeout_ms = FIRST_LOOK_MS;
+    session->link.options = &soon;
+    status = pg_session_open(session, &ours);
+    session->link.options = usual;
+    if (session->link.read_only)
         return idem_fail(err, IDEM_FAILED_PRECONDITION,
                          "%s: a standby or a read-only database cannot be the "
                          "authority, name the primary",
@@ -173,14 +190,34 @@ look_once(struct pg_store *postgres, struct idem_error *err)
     return IDEM_OK;
 }
 
+/* One of each way that leads there. */
 static enum idem_status
-start(struct pg_store *postgres, struct idem_error *err)
+look_around(struct pg_store *postgres, struct idem_error *err)
+{
+    enum idem_status status = IDEM_OK;
+    bool pooled = !postgres->sessions[0].pooled;
+
+    for (unsigned i = 0; i < postgres->n_sessions && status == IDEM_OK; i++) {
+        struct pg_session *session = &postgres->sessions[i];
+
+        if (session->pooled == pooled)
+            continue;
+        pooled = session->pooled;
+        status = look_once(session, err);
+    }
+    return status;
+}
+
+static enum idem_status
+start(struct pg_store *postgres, const struct idem_postgres_options *options,
+      struct idem_error *err)
 {
     enum idem_status status = IDEM_OK;
 
-    if (!postgres->sessions || !postgres->conninfo || postgres->stop_fd < 0)
+    if (!postgres->sessions || !postgres->conninfo || postgres->stop_fd < 0 ||
+        (options->pooled_conninfo && !postgres->pooled_conninfo))
         return idem_fail(err, IDEM_RESOURCE_EXHAUSTED, "out of memory");
-    status = look_once(postgres, err);
+    status = look_around(postgres, err);
     while (status == IDEM_OK && postgres->n_started < postgres->n_sessions) {
         status = pg_session_start(&postgres->sessions[postgres->n_started],
                                   postgres, err);
@@ -207,7 +244,7 @@ idem_postgres_open(struct idem_store **store,
     postgres = pg_store_new(options);
     if (!postgres)
         return idem_fail(err, IDEM_RESOURCE_EXHAUSTED, "out of memory");
-    status = start(postgres, err);
+    status = start(postgres, options, err);
     if (status != IDEM_OK)
         idem_store_free(&postgres->base);
     else

@@ -76,7 +76,7 @@ pg_plans_run(struct pg_plans *plans, const char *sql,
              const struct pg_values *values, struct pg_query queries[2],
              struct pg_plan **plan)
 {
-    struct pg_plan *found = find(plans, sql, values);
+    struct pg_plan *found = plans->unnamed ? NULL : find(plans, sql, values);
     unsigned n = 0;
 
     *plan = NULL;

@@ -12,6 +12,7 @@ struct pg_values;
 struct pg_plans {
     struct pg_plan *first; /* a hash */
     unsigned n;
+    bool unnamed; /* nothing is prepared: it would not last */
 };
 
 #define PLANS_MAX 256

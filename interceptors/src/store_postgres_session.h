@@ -53,7 +53,7 @@ enum pg_end pg_session_run(struct pg_session *session, struct pg_query *queries,
 enum pg_end pg_session_try(struct pg_session *session, struct pg_query *queries,
                            unsigned n) IDEM_MUST_CHECK;
 
-/* One statement that was prepared. */
+/* One of the store's statements; prepared, where that lasts. */
 struct pg_query pg_session_query(const struct pg_session *session,
                                  enum statement statement, bool opaque,
                                  const struct pg_arguments *arguments);

@@ -128,6 +128,11 @@ tx_exec(struct idem_tx *tx, struct idem_rows **rows, struct idem_error *err,
         return status;
     if (!pg_link_is_up(&session->link))
         return idem_fail(err, IDEM_UNAVAILABLE, "the connection is lost");
+    if (session->pooled && sql_changes_session(sql))
+        return idem_fail(err, IDEM_INTERNAL,
+                         "behind a pooler nothing may outlast the transaction: "
+                         "%.60s",
+                         sql);
     session->until_ns = until_ns(session);
     session->soiled |= sql_changes_session(sql);
     session->changed |= sql_changes_transaction(sql);

@@ -1,6 +1,7 @@
 #include "support.h"
 
 #include "child.h"
+#include "pgbouncer.h"
 #include "postgres.h"
 #include "suite.h"
 #include "tx.h"
@@ -8,6 +9,7 @@
 #include <idem/postgres.h>
 #include <libpq-fe.h>
 #include <stdio.h>
+#include <string.h>
 
 /* The suite on PostgreSQL. Its clock cannot be moved: leases are moved back
  * instead, and short times are waited for. */
@@ -16,6 +18,7 @@
 
 struct world {
     struct postgres *postgres;
+    struct pgbouncer *pooler; /* NULL: none */
 };
 
 static struct idem_store *
@@ -24,6 +27,8 @@ open_store(void *with)
     struct world *world = with;
     const struct idem_postgres_options options = {
         .conninfo = postgres_conninfo(world->postgres),
+        .pooled_conninfo =
+            world->pooler ? pgbouncer_conninfo(world->pooler) : NULL,
         .connections = 4,
         .maintain_every_ms = -1,
     };
@@ -88,8 +93,9 @@ roll_back_raw(struct idem_tx *tx)
     run_raw(tx, "ROLLBACK");
 }
 
+/* Argument "pooled": transactions and looks go through PgBouncer. */
 int
-main(void)
+main(int argc, char **argv)
 {
     static const char *const before[] = {"claim.before", "begin.after",
                                          "commit.before", NULL};
@@ -125,7 +131,10 @@ main(void)
     postgres_sql(world.postgres,
                  "CREATE TABLE effects (key TEXT, amount BIGINT "
                  "CHECK (amount > -1000), id BIGINT UNIQUE, body BYTEA)");
+    if (argc > 1 && strcmp(argv[1], "pooled") == 0)
+        world.pooler = pgbouncer_start(postgres_port(world.postgres));
     failed = suite_run(&factory);
+    pgbouncer_free(world.pooler);
     postgres_free(world.postgres);
     return failed;
 }

@@ -1,6 +1,7 @@
 #include "postgres_world.h"
 
 #include "fault.h"
+#include "pgbouncer.h"
 #include "tx.h"
 
 #include <stdio.h>
@@ -642,11 +643,18 @@ a_fault_at_any_point_leaves_one_effect(void **state)
 
 #endif
 
+static bool pooled;
+static struct pgbouncer *pooler;
+
 static int
 set_up(void **state)
 {
     struct postgres_world *world = world_open(false);
 
+    if (pooled) {
+        pooler = pgbouncer_start(tcp_proxy_port(world->proxy));
+        world->options.pooled_conninfo = pgbouncer_conninfo(pooler);
+    }
     world->options.group_transactions = 1;
     world->options.idle_in_transaction_ms = 600000;
     world_reopen(world);
@@ -659,11 +667,13 @@ static int
 tear_down(void **state)
 {
     world_close(*state);
+    pgbouncer_free(pooler);
     return 0;
 }
 
+/* Argument "pooled": through PgBouncer, which stands before the proxy. */
 int
-main(void)
+main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(calls_of_a_group_share_a_commit),
@@ -684,5 +694,6 @@ main(void)
 #endif
     };
 
+    pooled = argc > 1 && strcmp(argv[1], "pooled") == 0;
     return cmocka_run_group_tests_name("joint", tests, set_up, tear_down);
 }

@@ -35,8 +35,8 @@ postgres_program(const char *name, char *path, size_t size)
     return path;
 }
 
-static void
-give(const char *path)
+void
+postgres_give(const char *path)
 {
     const char *user = postgres_user();
     const struct passwd *entry = user ? getpwnam(user) : NULL;
@@ -74,7 +74,7 @@ make_template(const char *path)
     const struct child_options options = {.user = postgres_user(), .log = log};
 
     tempdir_open(&dir);
-    give(dir.path);
+    postgres_give(dir.path);
     tempdir_file(&dir, "data", data, sizeof(data));
     tempdir_file(&dir, "log", log, sizeof(log));
     child_run(&options, (const char *const[]){
@@ -188,7 +188,7 @@ postgres_prepare(void)
 
     assert_non_null(postgres);
     tempdir_open(&postgres->dir);
-    give(postgres->dir.path);
+    postgres_give(postgres->dir.path);
     tempdir_file(&postgres->dir, "data", postgres->data,
                  sizeof(postgres->data));
     tempdir_file(&postgres->dir, "postgres.log", postgres->log,

@@ -21,6 +21,9 @@ struct postgres {
 /* Whom it runs as; NULL: the test's own user. */
 const char *postgres_user(void);
 
+/* The file or folder is that user's. */
+void postgres_give(const char *path);
+
 /* The path of one of its programs, in path. */
 const char *postgres_program(const char *name, char *path, size_t size);
 

@@ -19,7 +19,11 @@ enum idem_isolation {
 struct idem_postgres_options {
     const char *conninfo; /* libpq's; several hosts allowed: the primary is
                            * taken. NULL: the environment's PG* */
-    unsigned connections; /* for transactions and looks; 0: 16 */
+    const char *pooled_conninfo;    /* where `connections` go instead: through a
+                                     * pooler that gives a connection to each
+                                     * transaction (PgBouncer, pool_mode =
+                                     * transaction). NULL: as the others */
+    unsigned connections;           /* for transactions and looks; 0: 16 */
     unsigned group_connections;     /* for LEASED work, beside those; 0: 2 */
     unsigned statement_connections; /* of transaction STATEMENT; 0: 2 */
     unsigned group_transactions; /* of interactive calls of methods with a group
