@@ -371,7 +371,7 @@ ask:    atomic {
                 tell_final(NEVER_RAN); leave(0); goto out
             :: verdict == SAYS_DOUBT -> tell_doubt(); leave(0); goto out
             :: verdict == SAYS_RUNNING ->
-                /* passage.c:wait_for_other(): a nap, or enough of it */
+                /* passage.c:passage_wait_for_other(): a nap, or enough of it */
                 if
                 :: goto ask
                 :: leave(0); goto out

@@ -184,7 +184,7 @@ ask:    atomic {
                 undo(b, FREE); tell_final(NEVER_RAN); goto out
             :: backend[b] == OPEN && state == ABSENT && !locked ->
                 undo(b, FREE);
-                /* passage.c:wait_for_other() */
+                /* passage.c:passage_wait_for_other() */
                 if
                 :: goto ask
                 :: goto out
