@@ -598,6 +598,7 @@ drain_lets_calls_end_and_takes_no_new_ones(void **state)
     echo_world_open_gate(&world);
     echo_world_await(&world);
     assert_ended(&first, IDEM_OK, IDEM_EFFECT_COMMITTED);
+    assert_int_equal(atomic_load(&world.gave_up), 0); /* it was not told to */
     echo_result_fini(&first);
     idem_server_stop(world.server);
     echo_world_close(&world);
