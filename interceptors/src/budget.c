@@ -7,7 +7,10 @@
 void
 budget_init(struct budget *budget)
 {
-    memset(budget, 0, sizeof(*budget));
+    memset(budget->slots, 0, sizeof(budget->slots));
+    atomic_init(&budget->ratio_milli, 0);
+    budget->floor = 0;
+    budget->slot_ns = 0;
     pthread_mutex_init(&budget->lock, NULL);
 }
 
@@ -68,6 +71,8 @@ has_room(const struct budget *budget, int64_t number)
 void
 budget_call(struct budget *budget, int64_t now_ns)
 {
+    if (atomic_load_explicit(&budget->ratio_milli, memory_order_relaxed) == 0)
+        return;
     pthread_mutex_lock(&budget->lock);
     if (budget->ratio_milli > 0)
         slot_of(budget, now_ns / budget->slot_ns)->calls++;

@@ -2,6 +2,7 @@
 #define BUDGET_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -14,8 +15,8 @@
  */
 struct budget {
     pthread_mutex_t lock;
-    unsigned ratio_milli; /* repeats for a thousand calls; 0: no budget */
-    unsigned floor;       /* repeats in a window whatever the calls */
+    atomic_uint ratio_milli; /* repeats for a thousand calls; 0: no budget */
+    unsigned floor;          /* repeats in a window whatever the calls */
     int64_t slot_ns;
     struct budget_slot {
         int64_t number; /* of its time since the clock's zero */

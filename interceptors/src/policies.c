@@ -65,10 +65,8 @@ check(const struct policy *policy, const struct idem_call *call,
 }
 
 static void
-lower(const struct policy *policy, struct idem_call *call)
+lower(const struct policy *policy, struct idem_call *call, int64_t now_ns)
 {
-    int64_t now_ns = call->clock->monotonic_ns(call->clock);
-
     if (policy->timeout_ms > 0 &&
         policy->timeout_ms < (INT64_MAX - now_ns) / NS_PER_MS)
         idem_call_lower_deadline(call, now_ns + policy->timeout_ms * NS_PER_MS);
@@ -82,6 +80,7 @@ policies_request(struct idem_interceptor *self, struct idem_call *call)
     struct policies *policies = (struct policies *)self;
     struct begun *begun = idem_arena_zalloc(call->arena, sizeof *begun);
     struct idem_error err;
+    int64_t now_ns;
 
     IDEM_ASSERT(begun);
     begun->book = policies_book(policies);
@@ -91,8 +90,9 @@ policies_request(struct idem_interceptor *self, struct idem_call *call)
         idem_call_fail_with(call, IDEM_EFFECT_NOT_SENT, &err);
         return IDEM_ANSWER;
     }
-    lower(begun->policy, call);
-    budget_call(&policies->budget, call->clock->monotonic_ns(call->clock));
+    now_ns = call->clock->monotonic_ns(call->clock);
+    lower(begun->policy, call, now_ns);
+    budget_call(&policies->budget, now_ns);
     return IDEM_NEXT;
 }
 

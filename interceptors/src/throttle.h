@@ -2,6 +2,7 @@
 #define THROTTLE_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -11,10 +12,10 @@
  * half full. Integers, in thousandths of a token. For any thread; its lock is a
  * leaf. */
 struct throttle {
-    pthread_mutex_t lock;
-    int64_t max_milli; /* 0: never closed */
+    pthread_mutex_t lock;      /* held by who writes */
+    _Atomic int64_t max_milli; /* 0: never closed */
+    _Atomic int64_t tokens_milli;
     int64_t ratio_milli;
-    int64_t tokens_milli;
 };
 
 /* Open for good until throttle_set. */

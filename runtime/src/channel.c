@@ -1,5 +1,7 @@
 #include "channel_inside.h"
 
+#include "clock_held.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -73,7 +75,7 @@ with_defaults(const struct idem_channel_options *given)
     or_default(&options.keepalive_timeout_ms, KEEPALIVE_TIMEOUT_MS);
     outlier_defaults(&options.outlier);
     if (!options.clock)
-        options.clock = idem_clock_system();
+        options.clock = clock_held();
     return options;
 }
 

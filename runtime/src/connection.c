@@ -1,5 +1,7 @@
 #include "connection_inside.h"
 
+#include "clock_held.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -227,6 +229,7 @@ received(void *with, enum idem_status result, size_t size)
     struct connection *connection = with;
 
     depth++;
+    clock_hold();
     if (result != IDEM_OK) {
         connection_close(connection, connection_why_lost(
                                          connection, "the connection is lost"));
@@ -242,6 +245,7 @@ received(void *with, enum idem_status result, size_t size)
         set_corked(connection, false);
     }
     connection_read_on(connection);
+    clock_let_go();
     depth--;
 }
 

@@ -1,6 +1,7 @@
 #include "context.h"
 
 #include "call.h"
+#include "clock_held.h"
 #include "metadata.h"
 #include "utf8.h"
 
@@ -20,6 +21,7 @@ context_enter(struct idem_context *context)
     struct idem_context *before = current;
 
     current = context;
+    clock_go_on(context != NULL);
     return before;
 }
 

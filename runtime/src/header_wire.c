@@ -14,9 +14,14 @@ varint_size(uint64_t value)
     return size;
 }
 
+/* Most are of one byte: tags, lengths, small numbers. */
 static void
 put_raw(struct wire_writer *writer, uint64_t value)
 {
+    if (value <= 0x7f && writer->at < writer->end) {
+        *writer->at++ = (uint8_t)value;
+        return;
+    }
     IDEM_ASSERT((size_t)(writer->end - writer->at) >= varint_size(value));
     while (value > 0x7f) {
         *writer->at++ = (uint8_t)(value | 0x80);
@@ -79,7 +84,7 @@ header_put_metadata(struct wire_writer *writer, uint32_t number,
 }
 
 static bool
-get_varint(struct wire_reader *reader, uint64_t *value)
+get_long_varint(struct wire_reader *reader, uint64_t *value)
 {
     uint64_t sum = 0;
 
@@ -95,6 +100,16 @@ get_varint(struct wire_reader *reader, uint64_t *value)
         }
     }
     return false;
+}
+
+static inline bool
+get_varint(struct wire_reader *reader, uint64_t *value)
+{
+    if (reader->at < reader->end && *reader->at < 0x80) {
+        *value = *reader->at++;
+        return true;
+    }
+    return get_long_varint(reader, value);
 }
 
 static bool

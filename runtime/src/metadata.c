@@ -4,20 +4,21 @@
 
 #define ENTRY_COST 32 /* as HTTP/2 counts a header (RFC 9113, 6.5.2) */
 
-static bool
-is_name_byte(uint8_t c)
-{
-    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || c == '_' ||
-           c == '.' || c == '-';
-}
+/* A bit for each character of a name: 0 to 63, and 64 to 127. */
+#define NAME_LOW (1ull << '-' | 1ull << '.' | 0x3FFull << '0')
+#define NAME_HIGH (1ull << ('_' - 64) | 0x3FFFFFFull << ('a' - 64))
 
 static bool
 is_name(struct idem_bytes name)
 {
-    for (size_t i = 0; i < name.size; i++)
-        if (!is_name_byte(name.data[i]))
-            return false;
-    return name.size > 0;
+    bool ok = name.size > 0;
+
+    for (size_t i = 0; i < name.size; i++) {
+        uint8_t c = name.data[i];
+
+        ok &= c < 128 && (c < 64 ? NAME_LOW : NAME_HIGH) >> (c % 64) & 1;
+    }
+    return ok;
 }
 
 static bool
@@ -29,10 +30,11 @@ is_binary(struct idem_bytes name)
 static bool
 is_printable(struct idem_bytes value)
 {
+    unsigned bad = 0;
+
     for (size_t i = 0; i < value.size; i++)
-        if (value.data[i] < 0x20 || value.data[i] > 0x7E)
-            return false;
-    return true;
+        bad |= (uint8_t)(value.data[i] - 0x20) > 0x7E - 0x20;
+    return !bad;
 }
 
 /* For the error's text: what is printable of a name, cut. */
@@ -74,6 +76,37 @@ check(const struct idem_metadata *metadata, struct idem_bytes name,
     return IDEM_OK;
 }
 
+/* A copy that a zero ends; the byte behind it. */
+static uint8_t *
+put(uint8_t *at, struct idem_bytes bytes)
+{
+    if (bytes.size > 0)
+        memcpy(at, bytes.data, bytes.size);
+    at[bytes.size] = 0;
+    return at + bytes.size + 1;
+}
+
+/* The entry with its bytes behind it. */
+static struct idem_metadata_entry *
+entry_of(struct idem_arena *arena, struct idem_bytes name,
+         struct idem_bytes value)
+{
+    struct idem_metadata_entry *entry =
+        idem_arena_alloc(arena, sizeof(*entry) + name.size + value.size + 2);
+    uint8_t *at, *after;
+
+    if (!entry)
+        return NULL;
+    at = (uint8_t *)(entry + 1);
+    after = put(at, name);
+    (void)put(after, value);
+    *entry = (struct idem_metadata_entry){
+        .name = {at, name.size},
+        .value = {after, value.size},
+    };
+    return entry;
+}
+
 enum idem_status
 idem_metadata_add(struct idem_metadata *metadata, struct idem_arena *arena,
                   struct idem_bytes name, struct idem_bytes value,
@@ -84,18 +117,12 @@ idem_metadata_add(struct idem_metadata *metadata, struct idem_arena *arena,
     if (status != IDEM_OK)
         return status;
 
-    struct idem_metadata_entry *entry = idem_arena_alloc(arena, sizeof(*entry));
-    const uint8_t *name_copy = idem_arena_copy(arena, name);
-    const uint8_t *value_copy = idem_arena_copy(arena, value);
+    struct idem_metadata_entry *entry = entry_of(arena, name, value);
 
-    if (!entry || !name_copy || !value_copy)
+    if (!entry)
         return idem_fail(err, IDEM_RESOURCE_EXHAUSTED,
                          "no memory for metadata of %zu bytes",
                          name.size + value.size);
-    *entry = (struct idem_metadata_entry){
-        .name = {name_copy, name.size},
-        .value = {value_copy, value.size},
-    };
     if (!metadata->last)
         metadata->last = &metadata->first;
     *metadata->last = entry;

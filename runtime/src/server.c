@@ -1,5 +1,6 @@
 #include "server_inside.h"
 
+#include "clock_held.h"
 #include "validate.h"
 
 #include <stdlib.h>
@@ -77,7 +78,7 @@ with_defaults(const struct idem_server_options *given)
         options.drain_ms = DRAIN_MS;
     with_life_defaults(&options);
     if (!options.clock)
-        options.clock = idem_clock_system();
+        options.clock = clock_held();
     return options;
 }
 
