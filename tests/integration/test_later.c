@@ -403,6 +403,55 @@ calls_are_made_as_its_children_after_the_handler_has_returned(void **state)
 }
 
 static void
+pass_on(struct idem_call *child, const later_answer *answer,
+        const struct idem_outcome *outcome)
+{
+    struct kept *kept = idem_call_user(child);
+
+    if (answer)
+        kept->answer->key =
+            idem_context_printf(kept->context, "%s", answer->key);
+    later_answer_it(kept, outcome->status);
+}
+
+static bool
+ask_another(struct kept *kept)
+{
+    const struct idem_call_options options = {.user = kept};
+    later_question question = LATER_QUESTION_INIT;
+
+    question.number = kept->question->number;
+    idem_call_release(
+        later_note_async(kept->world->channel, &question, &options, pass_on));
+    return true;
+}
+
+/* What it is for: no thread waits while another service works. The callback of
+ * the call that the handler makes completes the handler's own. */
+static void
+a_handler_answers_when_the_one_that_it_asked_has(void **state)
+{
+    const struct idem_server_options options = {.workers = 1};
+    static struct later_result results[CROWD];
+    struct later_world world;
+
+    (void)state;
+    later_world_open(&world, &options);
+    world.at_once = ask_another;
+    for (unsigned i = 0; i < CROWD; i++)
+        start(&world, i % 2 ? later_act_async : later_ask_async, i, NULL,
+              &results[i]);
+    later_await_ended(&world, CROWD);
+    for (unsigned i = 0; i < CROWD; i++) {
+        assert_ended(&results[i], IDEM_OK, IDEM_EFFECT_COMMITTED);
+        assert_int_equal(results[i].number, i);
+        assert_memory_equal(results[i].key, "idk_", 4);
+    }
+    assert_int_equal(atomic_load(&world.notes), CROWD);
+    later_world_close(&world);
+}
+
+static void
 a_transaction_is_refused_when_it_is_registered(void **state)
 {
     struct idem_method method = later_act_method;
@@ -505,6 +554,7 @@ main(void)
         cmocka_unit_test(a_leased_call_outlives_its_caller_and_its_first_lease),
         cmocka_unit_test(
             calls_are_made_as_its_children_after_the_handler_has_returned),
+        cmocka_unit_test(a_handler_answers_when_the_one_that_it_asked_has),
         cmocka_unit_test(a_transaction_is_refused_when_it_is_registered),
         cmocka_unit_test(a_storm_of_cancels_loses_no_answer_and_doubles_none),
     };
