@@ -136,6 +136,7 @@ policies_free(struct idem_interceptor *self)
     pthread_mutex_destroy(&policies->lock);
     free(policies->environment);
     free(policies->text);
+    free(policies->above);
     free(policies->path);
     free(policies);
 }
@@ -150,6 +151,12 @@ const struct idem_interceptor_ops policies_ops = {
     .join = policies_join,
     .free = policies_free,
 };
+
+static bool
+has_files(const struct policies *policies)
+{
+    return policies->path || policies_environment_path(policies);
+}
 
 static struct policies *
 bare(const struct idem_policy_options *options)
@@ -191,7 +198,7 @@ idem_policy_new(struct idem_interceptor **out,
                          options->max_attempts, CONFIG_ATTEMPTS_MAX);
     policies = bare(options);
     status = policies_load(policies, options->config_json, false, err);
-    if (status == IDEM_OK && policies->path)
+    if (status == IDEM_OK && has_files(policies))
         status = policy_watch_start(policies, err);
     if (status != IDEM_OK) {
         policies_free(&policies->base);
@@ -211,7 +218,7 @@ idem_channel_reload(struct idem_channel *channel, const char *json,
     if (!policies)
         return idem_fail(err, IDEM_FAILED_PRECONDITION,
                          "the channel's chain has no policy");
-    if (!json && !policies->path)
+    if (!json && !has_files(policies))
         return idem_fail(err, IDEM_FAILED_PRECONDITION,
                          "the channel has no config file");
     return policies_load(policies, json, false, err);

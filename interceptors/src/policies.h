@@ -70,7 +70,9 @@ struct policies {
     struct idem_channel *channel; /* whose chain it is in; NULL: none yet */
     enum idem_balancer own; /* the channel's, where no config says another */
     char *environment;      /* as it was when the channel was made; or NULL */
-    char *text;             /* what the file had when it was last read */
+    char *text;  /* what the file had when it was last read, or what was given
+                  * when there is none */
+    char *above; /* the same of the file that the environment names */
 
     pthread_mutex_t lock; /* guards the present book */
     struct policy_book *book;
@@ -86,20 +88,23 @@ const struct policy *policies_of(const struct policies *policies,
 struct policy_book *policies_book(struct policies *policies);
 
 /**
- * Take this text from now on; NULL reads the file. All is checked first.
+ * Take this text from now on; NULL reads the files. All is checked first.
  *
- * @param unchanged  what to do with a file that has the text which it had: it
- *                   is not reported when true
+ * @param unchanged  true: files that have the text which they had are left
  */
 enum idem_status policies_load(struct policies *policies, const char *json,
                                bool unchanged, struct idem_error *err);
+
+/* The file that IDEM_SERVICE_CONFIG names; NULL: it has the text itself, or
+ * nothing. */
+const char *policies_environment_path(const struct policies *policies);
 
 /* It is in the channel's chain now. */
 void policies_join(struct idem_interceptor *self, struct idem_channel *channel);
 void policies_report(const struct policies *policies, const char *format, ...)
     IDEM_PRINTF(2, 3);
 
-/* Read the file again whenever something moves beside it. */
+/* Read the files again whenever something moves beside one. */
 enum idem_status policy_watch_start(struct policies *policies,
                                     struct idem_error *err);
 void policy_watch_stop(struct policies *policies);

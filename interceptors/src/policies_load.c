@@ -104,25 +104,29 @@ read_file(const char *path, char **text, struct idem_error *err)
     return IDEM_OK;
 }
 
-/* JSON, or the path of a file with it. */
-static enum idem_status
-parse_environment(const struct policies *policies, struct config **config,
-                  struct idem_error *err)
+const char *
+policies_environment_path(const struct policies *policies)
 {
     const char *stated = policies->environment;
-    char *text = NULL;
-    enum idem_status status;
+
+    if (!stated || !stated[0] || stated[strspn(stated, " \t\r\n")] == '{')
+        return NULL;
+    return stated;
+}
+
+/* above: what its file has, if it names one. */
+static enum idem_status
+parse_environment(const struct policies *policies, const char *above,
+                  struct config **config, struct idem_error *err)
+{
+    const char *stated = policies->environment;
 
     *config = NULL;
     if (!stated || !stated[0])
         return IDEM_OK;
-    if (stated[strspn(stated, " \t\r\n")] == '{')
-        return parse(policies, "IDEM_SERVICE_CONFIG", stated, config, err);
-    status = read_file(stated, &text, err);
-    if (status == IDEM_OK)
-        status = parse(policies, stated, text, config, err);
-    free(text);
-    return status;
+    if (above)
+        return parse(policies, stated, above, config, err);
+    return parse(policies, "IDEM_SERVICE_CONFIG", stated, config, err);
 }
 
 /* --- The book --- */
@@ -222,18 +226,24 @@ turn_to(struct policies *policies, struct policy_book *book)
     policy_book_unref(before);
 }
 
+/* What the layers are read from. */
+struct texts {
+    const char *source; /* of the file's, for messages */
+    char *file, *above; /* NULL: none */
+};
+
 static enum idem_status
-load(struct policies *policies, const char *source, const char *text,
+load(struct policies *policies, const struct texts *texts,
      struct idem_error *err)
 {
     struct config *file = NULL, *environment = NULL;
     struct policy_book *book;
     enum idem_status status = IDEM_OK;
 
-    if (text)
-        status = parse(policies, source, text, &file, err);
+    if (texts->file)
+        status = parse(policies, texts->source, texts->file, &file, err);
     if (status == IDEM_OK)
-        status = parse_environment(policies, &environment, err);
+        status = parse_environment(policies, texts->above, &environment, err);
     if (status != IDEM_OK) {
         config_free(file);
         return status;
@@ -250,27 +260,80 @@ load(struct policies *policies, const char *source, const char *text,
     return status;
 }
 
-/* With loading held. */
+/* A copy of what was given when there is no file. */
 static enum idem_status
-load_file(struct policies *policies, bool unchanged, struct idem_error *err)
+read_texts(const struct policies *policies, const char *json,
+           struct texts *texts, struct idem_error *err)
 {
-    char *text;
-    enum idem_status status = read_file(policies->path, &text, err);
+    const char *above = policies_environment_path(policies);
+    const char *given = json ? json : policies->text;
+    enum idem_status status = IDEM_OK;
 
-    if (status != IDEM_OK)
-        return status;
-    if (unchanged && policies->text && strcmp(policies->text, text) == 0) {
-        free(text);
-        return IDEM_OK;
+    *texts = (struct texts){.source = "config"};
+    if (!json && policies->path) {
+        texts->source = policies->path;
+        status = read_file(policies->path, &texts->file, err);
+    } else if (given) {
+        texts->file = strdup(given);
+        IDEM_ASSERT(texts->file);
     }
+    if (status == IDEM_OK && above)
+        status = read_file(above, &texts->above, err);
+    return status;
+}
+
+static bool
+is_same(const char *one, const char *other)
+{
+    return one == other || (one && other && strcmp(one, other) == 0);
+}
+
+/* What was read last, also when it is not taken: it is told once. */
+static void
+keep_texts(struct policies *policies, struct texts *texts)
+{
     free(policies->text);
-    policies->text = text;
-    status = load(policies, policies->path, text, err);
-    policies_report(policies,
-                    status == IDEM_OK ? "%s: is taken%s"
-                                      : "%s: is not taken; what was before "
-                                        "holds: %s",
-                    policies->path, status == IDEM_OK ? "" : err->message);
+    free(policies->above);
+    policies->text = texts->file;
+    policies->above = texts->above;
+    texts->file = texts->above = NULL;
+}
+
+/* With loading held: what was read, if it is not what was read before. */
+static enum idem_status
+load_again(struct policies *policies, struct texts *texts, bool unchanged,
+           struct idem_error *err)
+{
+    bool same = is_same(policies->text, texts->file);
+    const char *source = policies->path && !same
+                             ? policies->path
+                             : policies_environment_path(policies);
+    enum idem_status status;
+
+    if (unchanged && same && is_same(policies->above, texts->above))
+        return IDEM_OK;
+    status = load(policies, texts, err);
+    keep_texts(policies, texts);
+    source = source ? source : policies->path;
+    if (source)
+        policies_report(policies,
+                        status == IDEM_OK ? "%s: is taken%s"
+                                          : "%s: is not taken; what was before "
+                                            "holds: %s",
+                        source, status == IDEM_OK ? "" : err->message);
+    return status;
+}
+
+/* With loading held: a text that is given stays until the file changes, or for
+ * good when there is none. */
+static enum idem_status
+load_given(struct policies *policies, struct texts *texts,
+           struct idem_error *err)
+{
+    enum idem_status status = load(policies, texts, err);
+
+    if (status == IDEM_OK && !policies->path)
+        keep_texts(policies, texts);
     return status;
 }
 
@@ -279,16 +342,18 @@ policies_load(struct policies *policies, const char *json, bool unchanged,
               struct idem_error *err)
 {
     struct idem_error local;
+    struct texts texts;
     enum idem_status status;
 
     err = err ? err : &local;
     pthread_mutex_lock(&policies->loading);
-    if (json)
-        status = load(policies, "config", json, err);
-    else if (policies->path)
-        status = load_file(policies, unchanged, err);
-    else
-        status = load(policies, NULL, NULL, err);
+    status = read_texts(policies, json, &texts, err);
+    if (status == IDEM_OK && json)
+        status = load_given(policies, &texts, err);
+    else if (status == IDEM_OK)
+        status = load_again(policies, &texts, unchanged, err);
     pthread_mutex_unlock(&policies->loading);
+    free(texts.file);
+    free(texts.above);
     return status;
 }

@@ -64,19 +64,30 @@ folder_of(const char *path)
     return slash == path ? strdup("/") : strndup(path, (size_t)(slash - path));
 }
 
+/* NULL is fine. */
+static bool
+watch_beside(struct policy_watch *self, const char *path)
+{
+    char *folder = path ? folder_of(path) : NULL;
+    bool watches =
+        !path ||
+        (folder && inotify_add_watch(self->moves, folder,
+                                     IN_CLOSE_WRITE | IN_MOVED_TO) >= 0);
+
+    free(folder);
+    return watches;
+}
+
 static bool
 listen_for_moves(struct policy_watch *self)
 {
-    char *folder = folder_of(self->policies->path);
-    bool listens;
+    const struct policies *policies = self->policies;
 
     self->moves = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
     self->stop = eventfd(0, EFD_CLOEXEC);
-    listens = folder && self->moves >= 0 && self->stop >= 0 &&
-              inotify_add_watch(self->moves, folder,
-                                IN_CLOSE_WRITE | IN_MOVED_TO) >= 0;
-    free(folder);
-    return listens;
+    return self->moves >= 0 && self->stop >= 0 &&
+           watch_beside(self, policies->path) &&
+           watch_beside(self, policies_environment_path(policies));
 }
 
 static void
@@ -100,9 +111,10 @@ policy_watch_start(struct policies *policies, struct idem_error *err)
     if (!listen_for_moves(self) ||
         pthread_create(&self->thread, NULL, watch, self) != 0) {
         give_up(self);
-        return idem_fail(err, IDEM_RESOURCE_EXHAUSTED,
-                         "%s cannot be watched: %s", policies->path,
-                         strerror(errno));
+        return idem_fail(
+            err, IDEM_RESOURCE_EXHAUSTED, "%s cannot be watched: %s",
+            policies->path ? policies->path : policies->environment,
+            strerror(errno));
     }
     policies->watch = self;
     /* What moved before somebody listened. */

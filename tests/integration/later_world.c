@@ -61,10 +61,23 @@ note(struct idem_context *context, const later_question *question,
     return IDEM_OK;
 }
 
+static enum idem_probed
+probe(struct idem_context *context, const later_question *question,
+      later_answer *answer)
+{
+    struct later_world *world = idem_context_user(context);
+
+    atomic_fetch_add(&world->probes, 1);
+    answer->number = question->number * 10;
+    return world->probed;
+}
+
 static const struct later_handlers handlers = {
     .ask = keep,
     .act = keep,
     .look = keep,
+    .pay = keep,
+    .pay_probe = probe,
     .note = note,
 };
 
@@ -163,6 +176,25 @@ later_start(struct later_world *world, later_start_fn *start, uint64_t number,
     options.user = result;
     question.number = number;
     return start(world->channel, &question, &options, note_end);
+}
+
+void
+later_begin(struct later_world *world, later_start_fn *method, uint64_t number,
+            const struct idem_call_options *options,
+            struct later_result *result)
+{
+    idem_call_release(later_start(world, method, number, options, result));
+}
+
+void
+later_assert_ended(const struct later_result *result, enum idem_status status,
+                   enum idem_effect effect)
+{
+    if (result->outcome.status != status || result->outcome.effect != effect)
+        fail_msg("%s %s: %s", idem_status_name(result->outcome.status),
+                 idem_effect_name(result->outcome.effect),
+                 result->outcome.message);
+    assert_int_equal(result->told, 1);
 }
 
 void

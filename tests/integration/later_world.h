@@ -27,7 +27,9 @@ struct later_world {
     struct tempdir dir;
     struct idem_server *server;
     struct idem_channel *channel;
-    atomic_uint notes; /* times that Note's handler ran */
+    atomic_uint notes;       /* times that Note's handler ran */
+    atomic_uint probes;      /* … and Pay's probe, which … */
+    enum idem_probed probed; /* … says that. Set before the call */
 
     /* What Ask's handler does before it returns; NULL: nothing. Set before the
      * call. True: it has completed the call. */
@@ -66,6 +68,15 @@ struct idem_call *later_start(struct later_world *world, later_start_fn *start,
                               uint64_t number,
                               const struct idem_call_options *options,
                               struct later_result *result);
+
+/* The same, and the handle is dropped. */
+void later_begin(struct later_world *world, later_start_fn *start,
+                 uint64_t number, const struct idem_call_options *options,
+                 struct later_result *result);
+
+/* It was told once, with that. */
+void later_assert_ended(const struct later_result *result,
+                        enum idem_status status, enum idem_effect effect);
 
 /* Wait until so many calls of later_start are over. */
 void later_await_ended(struct later_world *world, unsigned ended);

@@ -6,24 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void
-start(struct later_world *world, later_start_fn *method, uint64_t number,
-      const struct idem_call_options *options, struct later_result *result)
-{
-    idem_call_release(later_start(world, method, number, options, result));
-}
-
-static void
-assert_ended(const struct later_result *result, enum idem_status status,
-             enum idem_effect effect)
-{
-    if (result->outcome.status != status || result->outcome.effect != effect)
-        fail_msg("%s %s: %s", idem_status_name(result->outcome.status),
-                 idem_effect_name(result->outcome.effect),
-                 result->outcome.message);
-    assert_int_equal(result->told, 1);
-}
-
 /* --- The answer --- */
 
 static void
@@ -34,10 +16,10 @@ it_is_given_on_another_thread_after_the_handler_has_returned(void **state)
 
     (void)state;
     later_world_open(&world, NULL);
-    start(&world, later_ask_async, 7, NULL, &result);
+    later_begin(&world, later_ask_async, 7, NULL, &result);
     later_answer_it(later_take(&world), IDEM_OK);
     later_await_ended(&world, 1);
-    assert_ended(&result, IDEM_OK, IDEM_EFFECT_COMMITTED);
+    later_assert_ended(&result, IDEM_OK, IDEM_EFFECT_COMMITTED);
     assert_int_equal(result.number, 7);
     later_world_close(&world);
 }
@@ -59,9 +41,9 @@ it_may_be_given_before_the_handler_returns(void **state)
     later_world_open(&world, NULL);
     world.at_once = answer_at_once;
     for (unsigned i = 0; i < 20; i++) {
-        start(&world, later_ask_async, i, NULL, &result);
+        later_begin(&world, later_ask_async, i, NULL, &result);
         later_await_ended(&world, i + 1);
-        assert_ended(&result, IDEM_OK, IDEM_EFFECT_COMMITTED);
+        later_assert_ended(&result, IDEM_OK, IDEM_EFFECT_COMMITTED);
         assert_int_equal(result.number, i);
     }
     later_world_close(&world);
@@ -75,10 +57,10 @@ it_may_be_a_failure_with_its_reason(void **state)
 
     (void)state;
     later_world_open(&world, NULL);
-    start(&world, later_ask_async, 7, NULL, &result);
+    later_begin(&world, later_ask_async, 7, NULL, &result);
     later_answer_it(later_take(&world), IDEM_NOT_FOUND);
     later_await_ended(&world, 1);
-    assert_ended(&result, IDEM_NOT_FOUND, IDEM_EFFECT_ROLLED_BACK);
+    later_assert_ended(&result, IDEM_NOT_FOUND, IDEM_EFFECT_ROLLED_BACK);
     assert_string_equal(result.outcome.message, "said so");
     later_world_close(&world);
 }
@@ -91,7 +73,7 @@ an_empty_slot_is_not_waited_for(void **state)
 
     (void)state;
     later_world_open(&world, NULL);
-    start(&world, later_nobody_async, 7, NULL, &result);
+    later_begin(&world, later_nobody_async, 7, NULL, &result);
     later_await_ended(&world, 1);
     assert_int_equal(result.outcome.status, IDEM_UNIMPLEMENTED);
     assert_string_equal(result.outcome.message,
@@ -114,7 +96,7 @@ calls_that_are_kept_hold_no_worker(void **state)
     (void)state;
     later_world_open(&world, &options);
     for (unsigned i = 0; i < CROWD; i++)
-        start(&world, later_ask_async, i, NULL, &results[i]);
+        later_begin(&world, later_ask_async, i, NULL, &results[i]);
     for (unsigned i = 0; i < CROWD; i++)
         kept[i] = later_take(&world);
     assert_int_equal(later_note(world.channel, &question, NULL, NULL, NULL),
@@ -139,14 +121,14 @@ the_deadline_is_told(void **state)
 
     (void)state;
     later_world_open(&world, NULL);
-    start(&world, later_ask_async, 7, &soon, &result);
+    later_begin(&world, later_ask_async, 7, &soon, &result);
     kept = later_take(&world);
     later_listen(kept);
     later_await_told(kept);
     assert_true(idem_context_cancelled(kept->context));
     assert_int_equal(idem_context_remaining_ms(kept->context), 0);
     later_await_ended(&world, 1);
-    assert_ended(&result, IDEM_DEADLINE_EXCEEDED, IDEM_EFFECT_IN_DOUBT);
+    later_assert_ended(&result, IDEM_DEADLINE_EXCEEDED, IDEM_EFFECT_IN_DOUBT);
     later_answer_it(kept, IDEM_OK);
     later_world_close(&world);
 }
@@ -215,7 +197,7 @@ who_is_told_may_complete_the_call(void **state)
     (void)state;
     later_world_open(&world, NULL);
     world.at_once = complete_when_given_up;
-    start(&world, later_ask_async, 7, &soon, &result);
+    later_begin(&world, later_ask_async, 7, &soon, &result);
     later_await_ended(&world, 1);
     later_world_close(&world);
     assert_int_equal(world.n_told, 1);
@@ -249,7 +231,7 @@ an_attempt_that_is_let_go_of_is_not_cancelled_but_a_call_is(void **state)
     idem_call_cancel(call);
     later_await_told(second);
     later_await_ended(&world, 1);
-    assert_ended(&result, IDEM_CANCELLED, IDEM_EFFECT_IN_DOUBT);
+    later_assert_ended(&result, IDEM_CANCELLED, IDEM_EFFECT_IN_DOUBT);
     assert_false(first->told || idem_context_cancelled(first->context));
     later_answer_it(first, IDEM_OK);
     later_answer_it(second, IDEM_OK);
@@ -270,7 +252,7 @@ a_server_that_drains_waits_for_the_answer(void **state)
 
     (void)state;
     later_world_open(&world, NULL);
-    start(&world, later_ask_async, 7, NULL, &result);
+    later_begin(&world, later_ask_async, 7, NULL, &result);
     kept = later_take(&world);
     idem_server_drain(world.server);
     assert_int_equal(pthread_create(&thread, NULL, later_free_server, &world),
@@ -278,7 +260,7 @@ a_server_that_drains_waits_for_the_answer(void **state)
     assert_false(idem_context_cancelled(kept->context));
     later_answer_it(kept, IDEM_OK);
     later_await_ended(&world, 1);
-    assert_ended(&result, IDEM_OK, IDEM_EFFECT_COMMITTED);
+    later_assert_ended(&result, IDEM_OK, IDEM_EFFECT_COMMITTED);
     pthread_join(thread, NULL);
     later_world_close(&world);
 }
@@ -294,7 +276,7 @@ a_server_that_stops_tells_the_handler_and_waits_for_it(void **state)
 
     (void)state;
     later_world_open(&world, &options);
-    start(&world, later_ask_async, 7, NULL, &result);
+    later_begin(&world, later_ask_async, 7, NULL, &result);
     kept = later_take(&world);
     later_listen(kept);
     assert_int_equal(pthread_create(&thread, NULL, later_free_server, &world),
@@ -305,149 +287,6 @@ a_server_that_stops_tells_the_handler_and_waits_for_it(void **state)
     pthread_join(thread, NULL);
     later_await_ended(&world, 1);
     assert_int_equal(result.outcome.status, IDEM_UNAVAILABLE);
-    later_world_close(&world);
-}
-
-/* --- Once --- */
-
-static const struct idem_call_options keyed = {.key = "order-1",
-                                               .timeout_ms = 30000};
-
-static void
-a_leased_call_is_answered_once_and_its_repeats_from_the_record(void **state)
-{
-    struct later_world world;
-    struct later_result first, joined, repeat;
-
-    (void)state;
-    later_world_open(&world, NULL);
-    start(&world, later_act_async, 7, &keyed, &first);
-    struct kept *kept = later_take(&world);
-
-    assert_int_equal(idem_context_fence(kept->context), 1);
-    start(&world, later_act_async, 7, &keyed, &joined);
-    later_answer_it(kept, IDEM_OK);
-    later_await_ended(&world, 2);
-    start(&world, later_act_async, 7, &keyed, &repeat);
-    later_await_ended(&world, 3);
-    assert_ended(&first, IDEM_OK, IDEM_EFFECT_COMMITTED);
-    assert_ended(&joined, IDEM_OK, IDEM_EFFECT_REPLAYED);
-    assert_ended(&repeat, IDEM_OK, IDEM_EFFECT_REPLAYED);
-    assert_int_equal(repeat.number, 7);
-    later_world_close(&world);
-}
-
-/* Its caller has gone, its lease is renewed, its answer is recorded. */
-static void
-a_leased_call_outlives_its_caller_and_its_first_lease(void **state)
-{
-    const struct idem_call_options brief = {.key = "order-1",
-                                            .timeout_ms = 400};
-    struct later_world world;
-    struct later_result first, repeat;
-    struct kept *kept;
-
-    (void)state;
-    later_world_open(&world, NULL);
-    start(&world, later_act_async, 7, &brief, &first);
-    kept = later_take(&world);
-    later_await_ended(&world, 1); /* four leases */
-    assert_ended(&first, IDEM_DEADLINE_EXCEEDED, IDEM_EFFECT_IN_DOUBT);
-    assert_true(idem_context_owned(kept->context));
-    later_answer_it(kept, IDEM_OK);
-    start(&world, later_act_async, 7, &keyed, &repeat);
-    later_await_ended(&world, 2);
-    assert_ended(&repeat, IDEM_OK, IDEM_EFFECT_REPLAYED);
-    later_world_close(&world);
-}
-
-static void
-note_as_child(struct later_world *world, struct kept *kept, char key[256])
-{
-    const struct idem_call_options options = {.parent = kept->context,
-                                              .step = "note"};
-    later_question question = LATER_QUESTION_INIT;
-    later_answer *answer = NULL;
-
-    assert_int_equal(
-        later_note(world->channel, &question, &answer, &options, NULL),
-        IDEM_OK);
-    snprintf(key, 256, "%s", answer->key);
-    later_answer_free(answer);
-}
-
-/* From any thread, as long as it is not completed. */
-static void
-calls_are_made_as_its_children_after_the_handler_has_returned(void **state)
-{
-    struct later_world world;
-    struct later_result result;
-    struct kept *kept;
-    char first[256], again[256];
-
-    (void)state;
-    later_world_open(&world, NULL);
-    start(&world, later_act_async, 7, &keyed, &result);
-    kept = later_take(&world);
-    note_as_child(&world, kept, first);
-    later_answer_it(kept, IDEM_UNAVAILABLE); /* released: it runs again */
-    kept = later_take(&world);
-    note_as_child(&world, kept, again);
-    later_answer_it(kept, IDEM_OK);
-    later_await_ended(&world, 1);
-    assert_ended(&result, IDEM_OK, IDEM_EFFECT_COMMITTED);
-    assert_string_not_equal(first, "");
-    assert_string_equal(first, again);
-    assert_int_equal(atomic_load(&world.notes), 1);
-    later_world_close(&world);
-}
-
-static void
-pass_on(struct idem_call *child, const later_answer *answer,
-        const struct idem_outcome *outcome)
-{
-    struct kept *kept = idem_call_user(child);
-
-    if (answer)
-        kept->answer->key =
-            idem_context_printf(kept->context, "%s", answer->key);
-    later_answer_it(kept, outcome->status);
-}
-
-static bool
-ask_another(struct kept *kept)
-{
-    const struct idem_call_options options = {.user = kept};
-    later_question question = LATER_QUESTION_INIT;
-
-    question.number = kept->question->number;
-    idem_call_release(
-        later_note_async(kept->world->channel, &question, &options, pass_on));
-    return true;
-}
-
-/* What it is for: no thread waits while another service works. The callback of
- * the call that the handler makes completes the handler's own. */
-static void
-a_handler_answers_when_the_one_that_it_asked_has(void **state)
-{
-    const struct idem_server_options options = {.workers = 1};
-    static struct later_result results[CROWD];
-    struct later_world world;
-
-    (void)state;
-    later_world_open(&world, &options);
-    world.at_once = ask_another;
-    for (unsigned i = 0; i < CROWD; i++)
-        start(&world, i % 2 ? later_act_async : later_ask_async, i, NULL,
-              &results[i]);
-    later_await_ended(&world, CROWD);
-    for (unsigned i = 0; i < CROWD; i++) {
-        assert_ended(&results[i], IDEM_OK, IDEM_EFFECT_COMMITTED);
-        assert_int_equal(results[i].number, i);
-        assert_memory_equal(results[i].key, "idk_", 4);
-    }
-    assert_int_equal(atomic_load(&world.notes), CROWD);
     later_world_close(&world);
 }
 
@@ -549,12 +388,6 @@ main(void)
         cmocka_unit_test(a_server_that_drains_waits_for_the_answer),
         cmocka_unit_test(
             a_server_that_stops_tells_the_handler_and_waits_for_it),
-        cmocka_unit_test(
-            a_leased_call_is_answered_once_and_its_repeats_from_the_record),
-        cmocka_unit_test(a_leased_call_outlives_its_caller_and_its_first_lease),
-        cmocka_unit_test(
-            calls_are_made_as_its_children_after_the_handler_has_returned),
-        cmocka_unit_test(a_handler_answers_when_the_one_that_it_asked_has),
         cmocka_unit_test(a_transaction_is_refused_when_it_is_registered),
         cmocka_unit_test(a_storm_of_cancels_loses_no_answer_and_doubles_none),
     };

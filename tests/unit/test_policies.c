@@ -258,6 +258,51 @@ a_file_that_changes_is_read_again(void **state)
     tempdir_close(&folder);
 }
 
+/* The environment's file lies elsewhere, over a text that is given. */
+static void
+the_file_that_the_environment_names_is_read_again(void **state)
+{
+    struct tempdir folder;
+    char path[TEMPDIR_MAX + 16];
+    struct idem_channel *channel;
+    struct idem_error err;
+
+    (void)state;
+    tempdir_open(&folder);
+    tempdir_file(&folder, "run.json", path, sizeof path);
+    write_config(&folder, path, TIMEOUT("3s"));
+    setenv("IDEM_SERVICE_CONFIG", path, 1);
+    channel = open_channel((struct idem_policy_options){
+        .config_json =
+            ENTRY("\"timeout\": \"9s\", \"attemptTimeout\": \"1s\"")});
+    unsetenv("IDEM_SERVICE_CONFIG");
+    assert_explains(channel, &charge, "at most 3000 ms  (environment");
+
+    write_config(&folder, path, TIMEOUT("2s"));
+    await_line(&ear, "run.json: is taken");
+    assert_explains(channel, &charge, "at most 2000 ms  (environment");
+    assert_explains(channel, &charge, "at most 1000 ms  (file");
+
+    write_config(&folder, path, TIMEOUT("x"));
+    await_line(&ear, "run.json: is not taken; what was before holds");
+    assert_explains(channel, &charge, "at most 2000 ms  (environment");
+    assert_int_equal(idem_channel_reload(channel, NULL, &err),
+                     IDEM_INVALID_ARGUMENT);
+
+    write_config(&folder, path, "{}");
+    await_line(&ear, "run.json: is taken");
+    assert_explains(channel, &charge, "at most 9000 ms  (file");
+    assert_int_equal(idem_channel_reload(channel, NULL, &err), IDEM_OK);
+    await_line(&ear, "run.json: is taken");
+    assert_int_equal(idem_channel_reload(channel, TIMEOUT("8s"), &err),
+                     IDEM_OK);
+    write_config(&folder, path, ENTRY("\"waitForReady\": true"));
+    await_line(&ear, "run.json: is taken");
+    assert_explains(channel, &charge, "at most 8000 ms  (file");
+    idem_channel_close(channel);
+    tempdir_close(&folder);
+}
+
 /* SIGTERM ends the thread that waits for SIGHUP. */
 static sigset_t
 awaited_signals(void)
@@ -418,6 +463,7 @@ main(void)
         cmocka_unit_test(a_config_that_might_do_it_twice_is_refused),
         cmocka_unit_test(a_reload_takes_all_or_nothing),
         cmocka_unit_test(a_file_that_changes_is_read_again),
+        cmocka_unit_test(the_file_that_the_environment_names_is_read_again),
         cmocka_unit_test(a_hangup_reads_the_file_again),
         cmocka_unit_test(the_highest_layer_that_names_a_balancer_has_it),
         cmocka_unit_test(a_file_that_changes_turns_the_channel_to_its_balancer),

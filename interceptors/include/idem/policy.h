@@ -55,8 +55,9 @@ idem_policy_new(struct idem_interceptor **policy,
                 struct idem_error *err) IDEM_MUST_CHECK;
 
 /**
- * Take this config from now on: NULL reads the file again (as on SIGHUP).
- * Nothing changes unless all of it is good.
+ * Take this config from now on: NULL reads the files again (as on SIGHUP), that
+ * of the options and that which the environment names. Nothing changes unless
+ * all of it is good.
  *
  * @retval IDEM_OK
  * @retval IDEM_INVALID_ARGUMENT     as for idem_policy_new
