@@ -7,6 +7,7 @@
 #include "child.h"
 
 #include <idem/call.h>
+#include <idem/policy.h>
 #include <idem/standard.h>
 
 #include <stdio.h>
@@ -29,17 +30,16 @@ the_effect_is_there(void *with)
     return stage_effects(with) == 1;
 }
 
-/* A channel whose server is the proxy, in the place of the stage's own. */
+/* A channel in the place of the stage's own, which is returned. */
 static struct idem_channel *
-swap_channel(struct stage *stage, const struct tcp_proxy *proxy)
+swap_channel(struct stage *stage, const char *target,
+             const struct idem_policy_options *policy)
 {
+    const struct idem_channel_options options = {.policy = policy};
     struct idem_channel *own = stage->channels[0];
     struct idem_error err;
-    char target[64];
 
-    snprintf(target, sizeof target, "tcp://127.0.0.1:%u",
-             tcp_proxy_port(proxy));
-    if (idem_client_open(&stage->channels[0], target, NULL, &err))
+    if (idem_client_open(&stage->channels[0], target, &options, &err))
         fail_msg("%s", err.message);
     return own;
 }
@@ -52,12 +52,16 @@ a_reply_that_is_lost_is_got_by_the_next_attempt(void **state)
     struct stage *stage = *state;
     struct tcp_proxy *proxy =
         tcp_proxy_start(port_of(idem_server_address(stage->servers[0], 0)));
-    struct idem_channel *own = swap_channel(stage, proxy);
-    struct idem_channel *through = stage->channels[0];
+    struct idem_channel *own, *through;
+    char target[64];
     effects_add_request request = EFFECTS_ADD_REQUEST_INIT;
     struct stage_thread *thread;
     struct called called, again;
 
+    snprintf(target, sizeof target, "tcp://127.0.0.1:%u",
+             tcp_proxy_port(proxy));
+    own = swap_channel(stage, target, NULL);
+    through = stage->channels[0];
     request.amount = 7;
     request.reply_bytes = 300;
     effects_hold(&stage->effects);
@@ -252,6 +256,7 @@ callbacks_of_repeated_calls_run_once(void **state)
 static void
 a_hard_stop_leaves_one_effect(void **state)
 {
+    static const struct idem_policy_options once_only = {.no_retries = true};
     struct stage *stage = *state;
     effects_add_request request = EFFECTS_ADD_REQUEST_INIT;
     struct stage_thread *thread;
@@ -259,6 +264,8 @@ a_hard_stop_leaves_one_effect(void **state)
 
     stage->drain_ms = 20;
     stage_rebuild(stage, NULL, NULL);
+    idem_channel_close(swap_channel(
+        stage, idem_server_address(stage->servers[0], 0), &once_only));
     request.amount = 7;
     effects_hold(&stage->effects);
     thread = stage_start(stage, 0, effects_add, "stopped", &request);
