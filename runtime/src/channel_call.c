@@ -4,6 +4,8 @@
 #include "message.h"
 #include "parent.h"
 
+#include <errno.h>
+#include <semaphore.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,10 +16,11 @@
 
 /* A call of the client: begun, walked, told; and its handle. */
 
+/* A thread in a blocking stub. Its semaphore may end as soon as it is awake,
+ * also before sem_post has returned (POSIX; glibc since 2.21), and wakes it
+ * once: under a lock it would wake, wait for the lock and wake again. */
 struct waiter {
-    pthread_mutex_t lock;
-    pthread_cond_t told;
-    bool over;
+    sem_t told;
 };
 
 static _Thread_local struct client_call *starting; /* on this stack */
@@ -100,10 +103,9 @@ fire_later(struct idem_timer *timer)
 static void
 wake(struct waiter *waiter)
 {
-    pthread_mutex_lock(&waiter->lock);
-    waiter->over = true;
-    pthread_cond_signal(&waiter->told);
-    pthread_mutex_unlock(&waiter->lock);
+    int rc = sem_post(&waiter->told);
+
+    IDEM_ASSERT(rc == 0);
 }
 
 static void
@@ -279,12 +281,9 @@ idem_channel_start(struct idem_channel *channel,
 static void
 wait_for(struct waiter *waiter)
 {
-    pthread_mutex_lock(&waiter->lock);
-    while (!waiter->over)
-        pthread_cond_wait(&waiter->told, &waiter->lock);
-    pthread_mutex_unlock(&waiter->lock);
-    pthread_cond_destroy(&waiter->told);
-    pthread_mutex_destroy(&waiter->lock);
+    while (sem_wait(&waiter->told) != 0)
+        IDEM_ASSERT(errno == EINTR);
+    sem_destroy(&waiter->told);
 }
 
 static void
@@ -325,8 +324,7 @@ idem_channel_call(struct idem_channel *channel,
                   const struct idem_call_options *options,
                   struct idem_outcome *outcome)
 {
-    struct waiter waiter = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER,
-                            false};
+    struct waiter waiter;
     struct client_call *call;
     struct idem_call *base;
     enum idem_status status;
@@ -338,6 +336,7 @@ idem_channel_call(struct idem_channel *channel,
         return refuse_blocking(outcome);
     call = new_call(channel, method, options);
     base = &call->call.base;
+    (void)sem_init(&waiter.told, 0, 0); /* fails for shared ones only */
     call->waiter = &waiter;
     call_ref(&call->call);
     run(call, request, options);
