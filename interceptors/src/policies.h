@@ -18,6 +18,7 @@
  * policies.c        the interceptor
  * policies_book.c   one state of the configs, and the policies made of it
  * policies_load.c   files and texts into a book
+ * policies_check.c  … if it suits the methods that are known
  * policies_watch.c  the thread that reads a file again
  * policies_explain.c */
 
@@ -98,6 +99,12 @@ enum idem_status policies_load(struct policies *policies, const char *json,
 /* The file that IDEM_SERVICE_CONFIG names; NULL: it has the text itself, or
  * nothing. */
 const char *policies_environment_path(const struct policies *policies);
+
+/* Does the book suit the methods that were given, and those that were called?
+ * Names that are no method's are reported. */
+enum idem_status policies_check(struct policies *policies,
+                                struct policy_book *book,
+                                struct idem_error *err);
 
 /* It is in the channel's chain now. */
 void policies_join(struct idem_interceptor *self, struct idem_channel *channel);

@@ -33,11 +33,28 @@ write_ms(const struct writer *writer, const char *what, int64_t ms,
     origin(writer, field);
 }
 
+/* A config's is an upper limit, the .proto's is for calls that say none. */
+static void
+write_timeout(const struct writer *writer)
+{
+    int64_t otherwise_ms = writer->policy->method->timeout_ms;
+    char text[64] = "the call's, else the channel's";
+
+    if (otherwise_ms > 0)
+        snprintf(text, sizeof text,
+                 "the call's or the channel's, else %" PRId64 " ms",
+                 otherwise_ms);
+    write_ms(writer, "timeout", writer->policy->timeout_ms, text,
+             CONFIG_TIMEOUT);
+}
+
 static void
 write_codes(const struct writer *writer, uint32_t codes)
 {
     const char *comma = "";
 
+    if (!codes)
+        fprintf(writer->out, "none");
     for (unsigned code = 0; code <= IDEM_UNAUTHENTICATED; code++)
         if (codes & 1u << code) {
             fprintf(writer->out, "%s%s", comma,
@@ -112,8 +129,7 @@ write_policy(const struct writer *writer)
 {
     const struct policy *policy = writer->policy;
 
-    write_ms(writer, "timeout", policy->timeout_ms, "the call's",
-             CONFIG_TIMEOUT);
+    write_timeout(writer);
     write_ms(writer, "attempt timeout", policy->attempt_timeout_ms, "none",
              CONFIG_ATTEMPT_TIMEOUT);
     fprintf(writer->out, "  %-16s %s", "wait for ready",

@@ -131,53 +131,6 @@ parse_environment(const struct policies *policies, const char *above,
 
 /* --- The book --- */
 
-static enum idem_status
-check_services(const struct policies *policies, struct policy_book *book,
-               struct idem_error *err)
-{
-    enum idem_status status = IDEM_OK;
-
-    for (size_t i = 0; i < policies->options.n_services; i++) {
-        const struct idem_service *service = policies->options.services[i];
-
-        for (unsigned j = 0; j < service->n_methods; j++) {
-            const struct policy *policy =
-                policy_book_find(book, &service->methods[j]);
-
-            if (!policy->refused[0])
-                continue;
-            policies_report(policies, "%s", policy->refused);
-            status =
-                idem_fail(err, IDEM_INVALID_ARGUMENT, "%s", policy->refused);
-        }
-    }
-    return status;
-}
-
-/* Methods that were called already are checked as those that were named. */
-static enum idem_status
-check_called(struct policies *policies, struct policy_book *book,
-             struct idem_error *err)
-{
-    struct policy_book *present = policies_book(policies);
-    enum idem_status status = IDEM_OK;
-
-    if (!present)
-        return IDEM_OK;
-    pthread_mutex_lock(&present->lock);
-    for (struct policy_page *page = present->pages; page;
-         page = page->hh.next) {
-        const struct policy *policy = policy_book_find(book, page->method);
-
-        if (policy->refused[0])
-            status =
-                idem_fail(err, IDEM_INVALID_ARGUMENT, "%s", policy->refused);
-    }
-    pthread_mutex_unlock(&present->lock);
-    policy_book_unref(present);
-    return status;
-}
-
 /* With loading held. */
 static void
 place_calls(struct policies *policies, const struct policy_book *book)
@@ -250,9 +203,7 @@ load(struct policies *policies, const struct texts *texts,
     }
     book = policy_book_new(file, environment, attempts_max(policies),
                            policies->options.no_retries);
-    status = check_services(policies, book, err);
-    if (status == IDEM_OK)
-        status = check_called(policies, book, err);
+    status = policies_check(policies, book, err);
     if (status == IDEM_OK)
         turn_to(policies, book);
     else

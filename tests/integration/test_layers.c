@@ -248,7 +248,8 @@ the_shortest_timeout_is_the_calls(void **state)
          "methodConfig[0].timeout)"},
         {ENTRY("\"timeout\": \"30s\""), ENTRY("\"timeout\": \"50s\""), 60000,
          50000, "timeout          at most 50000 ms  (environment"},
-        {NULL, NULL, 60000, 60000, "timeout          the call's  (.proto)"},
+        {NULL, NULL, 60000, 60000,
+         "timeout          the call's, else the channel's  (.proto)"},
         {ENTRY("\"timeout\": \"40s\""), NULL, 0, 10000, "at most 40000 ms"},
     };
     const struct idem_method method = script_method(true);

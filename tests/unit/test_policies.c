@@ -190,6 +190,45 @@ a_config_that_might_do_it_twice_is_refused(void **state)
     idem_channel_close(channel);
 }
 
+/* Of a service that was given; others are not known here. */
+static void
+a_name_that_is_no_methods_is_reported(void **state)
+{
+    struct idem_channel *channel = open_channel((struct idem_policy_options){
+        .config_json = "{\"methodConfig\": [{\"name\": ["
+                       "{\"service\": \"pay.Pay\", \"method\": \"Notfy\"},"
+                       "{\"service\": \"pay.Pay\", \"method\": \"Notify\"},"
+                       "{\"service\": \"pay.Pay\"}, {},"
+                       "{\"service\": \"a.Stranger\", \"method\": \"Do\"}]}]}",
+        .ignore_environment = true,
+        .services = services,
+        .n_services = 1});
+
+    (void)state;
+    assert_string_equal(
+        ear.lines, "file: methodConfig[0].name: pay.Pay has no method Notfy\n");
+    idem_channel_close(channel);
+}
+
+static void
+what_the_proto_says_is_printed_too(void **state)
+{
+    static const struct idem_method hasty = {
+        .name = "pay.Pay/Hasty", .mode = IDEM_MODE_NONE, .timeout_ms = 3000};
+    struct idem_channel *channel = open_channel((struct idem_policy_options){
+        .config_json = ENTRY("\"hedgingPolicy\": {\"maxAttempts\": 2}"),
+        .ignore_environment = true});
+
+    (void)state;
+    assert_explains(channel, &hasty,
+                    "timeout          the call's or the channel's, else 3000 "
+                    "ms  (.proto)");
+    assert_explains(channel, &charge,
+                    "hedging          2 attempts, one each 0 ms, not fatal: "
+                    "none  (file, methodConfig[0].hedgingPolicy)");
+    idem_channel_close(channel);
+}
+
 static void
 a_reload_takes_all_or_nothing(void **state)
 {
@@ -461,6 +500,8 @@ main(void)
         cmocka_unit_test(it_is_printed_with_where_each_value_comes_from),
         cmocka_unit_test(a_bad_config_is_refused_as_a_whole),
         cmocka_unit_test(a_config_that_might_do_it_twice_is_refused),
+        cmocka_unit_test(a_name_that_is_no_methods_is_reported),
+        cmocka_unit_test(what_the_proto_says_is_printed_too),
         cmocka_unit_test(a_reload_takes_all_or_nothing),
         cmocka_unit_test(a_file_that_changes_is_read_again),
         cmocka_unit_test(the_file_that_the_environment_names_is_read_again),

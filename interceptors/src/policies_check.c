@@ -1,0 +1,102 @@
+#include "policies.h"
+
+#include <string.h>
+
+/* Is what the configs say right for the methods that are known? */
+
+static enum idem_status
+check_services(const struct policies *policies, struct policy_book *book,
+               struct idem_error *err)
+{
+    enum idem_status status = IDEM_OK;
+
+    for (size_t i = 0; i < policies->options.n_services; i++) {
+        const struct idem_service *service = policies->options.services[i];
+
+        for (unsigned j = 0; j < service->n_methods; j++) {
+            const struct policy *policy =
+                policy_book_find(book, &service->methods[j]);
+
+            if (!policy->refused[0])
+                continue;
+            policies_report(policies, "%s", policy->refused);
+            status =
+                idem_fail(err, IDEM_INVALID_ARGUMENT, "%s", policy->refused);
+        }
+    }
+    return status;
+}
+
+/* Methods that were called already are checked as those that were named. */
+static enum idem_status
+check_called(struct policies *policies, struct policy_book *book,
+             struct idem_error *err)
+{
+    struct policy_book *present = policies_book(policies);
+    enum idem_status status = IDEM_OK;
+
+    if (!present)
+        return IDEM_OK;
+    pthread_mutex_lock(&present->lock);
+    for (struct policy_page *page = present->pages; page;
+         page = page->hh.next) {
+        const struct policy *policy = policy_book_find(book, page->method);
+
+        if (policy->refused[0])
+            status =
+                idem_fail(err, IDEM_INVALID_ARGUMENT, "%s", policy->refused);
+    }
+    pthread_mutex_unlock(&present->lock);
+    policy_book_unref(present);
+    return status;
+}
+
+static bool
+has_method(const struct idem_service *service, const char *method)
+{
+    size_t size = strlen(service->name);
+
+    for (unsigned i = 0; i < service->n_methods; i++)
+        if (strcmp(service->methods[i].name + size + 1, method) == 0)
+            return true;
+    return false;
+}
+
+/* A word that is misspelt would do nothing, and nobody would know. It is no
+ * fault: the config may be for programs of a later day, too. */
+static void
+note_strangers(const struct policies *policies, const struct config *config,
+               const char *layer)
+{
+    for (unsigned i = 0; config && i < config->n_names; i++) {
+        const struct config_name *name = &config->names[i];
+
+        for (size_t j = 0; name->method[0] && j < policies->options.n_services;
+             j++) {
+            const struct idem_service *service = policies->options.services[j];
+
+            if (strcmp(service->name, name->service) == 0 &&
+                !has_method(service, name->method))
+                policies_report(policies,
+                                "%s: methodConfig[%u].name: %s has no method "
+                                "%s",
+                                layer, name->entry, name->service,
+                                name->method);
+        }
+    }
+}
+
+enum idem_status
+policies_check(struct policies *policies, struct policy_book *book,
+               struct idem_error *err)
+{
+    enum idem_status status = check_services(policies, book, err);
+
+    if (status == IDEM_OK)
+        status = check_called(policies, book, err);
+    if (status == IDEM_OK) {
+        note_strangers(policies, book->file, "file");
+        note_strangers(policies, book->environment, "environment");
+    }
+    return status;
+}
