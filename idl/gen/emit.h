@@ -21,6 +21,13 @@ void emit_types(struct text *out, const struct model *model,
 void emit_source(struct text *out, const struct model *model,
                  const struct file *file);
 
+/* A method of many messages: its slot in the handlers' table, what the header
+ * declares of it, what calls the slot, and what the header declared. */
+void emit_stream_slot(struct text *out, const struct method *method);
+void emit_stream_header(struct text *out, const struct method *method);
+void emit_stream_invoke(struct text *out, const struct method *method);
+void emit_stream_source(struct text *out, const struct method *method);
+
 /* The const data of a service: its methods with their policy. */
 void emit_methods(struct text *out, const struct model *model,
                   const struct service *service);

@@ -42,6 +42,16 @@ has_statements(const struct service *services, size_t n)
     return false;
 }
 
+static bool
+has_streams(const struct service *services, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        for (size_t j = 0; j < services[i].n_methods; j++)
+            if (service_streams(&services[i].methods[j]))
+                return true;
+    return false;
+}
+
 static void
 emit_includes(struct text *out, const struct model *model,
               const file_proto *file, const struct service *services,
@@ -59,6 +69,8 @@ emit_includes(struct text *out, const struct model *model,
                       "#include <idem/server.h>\n");
     if (has_statements(services, n_services))
         text_add(out, "#include <idem/statement.h>\n");
+    if (has_streams(services, n_services))
+        text_add(out, "#include <idem/stream.h>\n");
 }
 
 static void
@@ -138,6 +150,12 @@ emit_rebuild_slot(struct text *out, const struct method *method)
 static void
 emit_handlers(struct text *out, const struct service *service)
 {
+    if (has_streams(service, 1))
+        text_add(out, "\n");
+    for (size_t i = 0; i < service->n_methods; i++)
+        if (service_streams(&service->methods[i]))
+            text_add(out, "struct %s_server_stream;\n",
+                     service->methods[i].name);
     text_add(out,
              "\n/* What answers %s. An empty slot answers UNIMPLEMENTED.\n"
              " * A handler fills reply and returns IDEM_OK, or fails with\n"
@@ -151,6 +169,8 @@ emit_handlers(struct text *out, const struct service *service)
                      path_comment(service->file->proto, &method->path));
         if (method->policy.states)
             emit_halves(out, method);
+        else if (service_streams(method))
+            emit_stream_slot(out, method);
         else if (method->policy.answers_later)
             emit_later_slot(out, method);
         else
@@ -171,20 +191,32 @@ emit_handlers(struct text *out, const struct service *service)
 }
 
 static void
-emit_stubs(struct text *out, const struct method *method)
+emit_names(struct text *out, const struct method *method)
 {
-    const char *name = method->name;
-    const char *input = method->input->alias, *output = method->output->alias;
+    static const char *const kinds[] = {"", ", a client stream",
+                                        ", a server stream",
+                                        ", a bidirectional stream"};
+    unsigned kind =
+        service_client_streams(method) + 2u * service_server_streams(method);
 
-    text_add(out, "\n/* %s: mode %s%s. */\n", method->full, method->policy.mode,
-             method->policy.read_only ? ", no side effects" : "");
+    text_add(out, "\n/* %s: mode %s%s%s. */\n", method->full,
+             method->policy.mode,
+             method->policy.read_only ? ", no side effects" : "", kinds[kind]);
     text_comment(out, "",
                  path_comment(method->service->file->proto, &method->path));
     text_add(out,
              "#define %s_METHOD \"%s\"\n"
              "#define %s_method (%s_methods[%zu])\n",
-             method->shout, method->full, name, method->service->name,
+             method->shout, method->full, method->name, method->service->name,
              (size_t)(method - method->service->methods));
+}
+
+static void
+emit_stubs(struct text *out, const struct method *method)
+{
+    const char *name = method->name;
+    const char *input = method->input->alias, *output = method->output->alias;
+
     text_add(out,
              "\n/* Call and wait. On OK *reply is the caller's, to be freed\n"
              " * with %s_free(). reply, options and outcome may be NULL. */\n"
@@ -240,7 +272,11 @@ emit_service(struct text *out, const struct service *service)
              service->name, service->n_methods, service->name);
     emit_handlers(out, service);
     for (size_t i = 0; i < service->n_methods; i++) {
-        emit_stubs(out, &service->methods[i]);
+        emit_names(out, &service->methods[i]);
+        if (service_streams(&service->methods[i]))
+            emit_stream_header(out, &service->methods[i]);
+        else
+            emit_stubs(out, &service->methods[i]);
         if (strcmp(service->methods[i].policy.mode, "NONE") != 0)
             emit_reader(out, &service->methods[i]);
     }

@@ -199,6 +199,11 @@ emit_method(struct text *out, const struct method *method, size_t n_key,
     if (print->n_maps)
         text_add(out, "        .maps = %s_maps,\n        .n_maps = %zu,\n",
                  method->name, print->n_maps);
+    if (service_streams(method))
+        text_add(out, "        .streams = IDEM_STREAMS_%s,\n",
+                 !service_server_streams(method)   ? "CLIENT"
+                 : !service_client_streams(method) ? "SERVER"
+                                                   : "BOTH");
     emit_policy(out, &method->policy);
     text_add(out, "    },\n");
 }

@@ -133,6 +133,8 @@ emit_invokes(struct text *out, const struct method *method)
 {
     if (method->policy.states)
         emit_invoke_halves(out, method);
+    else if (service_streams(method))
+        emit_stream_invoke(out, method);
     else if (method->policy.answers_later)
         emit_invoke_later(out, method);
     else
@@ -275,8 +277,12 @@ emit_service(struct text *out, const struct model *model,
         service->n_methods);
     emit_register(out, service);
     for (size_t i = 0; i < service->n_methods; i++) {
-        emit_blocking(out, &service->methods[i]);
-        emit_async(out, &service->methods[i]);
+        if (service_streams(&service->methods[i])) {
+            emit_stream_source(out, &service->methods[i]);
+        } else {
+            emit_blocking(out, &service->methods[i]);
+            emit_async(out, &service->methods[i]);
+        }
         if (strcmp(service->methods[i].policy.mode, "NONE") != 0)
             emit_reader(out, &service->methods[i]);
     }

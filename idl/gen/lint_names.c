@@ -153,17 +153,49 @@ add_slots(struct table *table, const struct method *method, const char *what)
             what, &method->path);
 }
 
+/* The functions and structs that begin with the method's name. */
+static void
+add_ends(struct table *table, const struct method *method, const char *what)
+{
+    static const char *const unary[] = {"",        "_async",      "_done",
+                                        "_method", "_read_reply", NULL};
+    static const char *const streams[] = {"_method",
+                                          "_stream",
+                                          "_open",
+                                          "_finish",
+                                          "_cancel",
+                                          "_write",
+                                          "_end",
+                                          "_next",
+                                          "_callbacks",
+                                          "_start",
+                                          "_user",
+                                          "_resume",
+                                          "_release",
+                                          "_server_stream",
+                                          "_send",
+                                          "_receive",
+                                          "_server_callbacks",
+                                          "_serve",
+                                          "_close",
+                                          "_server_user",
+                                          "_server_resume",
+                                          NULL};
+    const char *const *end = service_streams(method) ? streams : unary;
+    struct pool *pool = table->model->pool;
+
+    for (; *end; end++)
+        add(table, pool_printf(pool, "%s%s", method->name, *end), what,
+            &method->path);
+}
+
 static void
 add_method(struct table *table, const struct method *method)
 {
-    static const char *const ends[] = {"", "_async", "_done", "_method",
-                                       "_read_reply"};
     struct pool *pool = table->model->pool;
     const char *what = pool_printf(pool, "method %s", method->full);
 
-    for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
-        add(table, pool_printf(pool, "%s%s", method->name, ends[i]), what,
-            &method->path);
+    add_ends(table, method, what);
     if (service_probes(method))
         add(table, pool_printf(pool, "%s_probe", method->name), what,
             &method->path);

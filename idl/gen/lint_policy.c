@@ -52,18 +52,16 @@ say(const struct check *check, int number, const char *words)
 static void
 check_streaming(const struct check *check)
 {
-    const method_proto *proto = check->method->proto;
-
-    if (!proto->client_streaming && !proto->server_streaming)
+    if (!service_streams(check->method))
         return;
     if (check->policy->records)
         say(check, MODE,
             "a streaming method cannot have a mode: a record has one request "
             "and one reply");
-    complain(check->complaints, check->method->service->file->proto,
-             &check->method->path,
-             "method %s: streaming is not supported yet: make it unary",
-             proto->name);
+    if (check->options->dispatch == DISPATCH_IS(INLINE))
+        say(check, DISPATCH,
+            "dispatch INLINE is for unary methods: a stream's handler runs on "
+            "the POOL, or with ASYNC in callbacks");
 }
 
 static void

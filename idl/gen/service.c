@@ -114,6 +114,24 @@ service_rebuilds(const struct method *method)
     return !strcmp(method->policy.oversize, "REBUILD");
 }
 
+bool
+service_client_streams(const struct method *method)
+{
+    return method->proto->client_streaming;
+}
+
+bool
+service_server_streams(const struct method *method)
+{
+    return method->proto->server_streaming;
+}
+
+bool
+service_streams(const struct method *method)
+{
+    return service_client_streams(method) || service_server_streams(method);
+}
+
 static const field_proto *
 field_named(const struct type *type, const char *name, size_t size)
 {

@@ -46,6 +46,11 @@ struct service *services_of(const struct model *model, const struct file *file,
 bool service_probes(const struct method *method);
 bool service_rebuilds(const struct method *method);
 
+/* Which side sends many messages. */
+bool service_streams(const struct method *method);
+bool service_client_streams(const struct method *method);
+bool service_server_streams(const struct method *method);
+
 /* A path of the request's fields, "order.id", as the fields from the request
  * inward; fields has room for service_key_depth(path).
  *

@@ -52,9 +52,12 @@ attempt_timeout_ms(const struct retry *retry, const struct idem_call *call)
     return retry->policy ? retry->policy->attempt_timeout_ms : 0;
 }
 
+/* A stream has one attempt at a time: its messages go to one server. */
 static bool
 wants_attempts(const struct retry *retry, const struct idem_call *call)
 {
+    if (call->method->streams)
+        return false;
     return attempt_timeout_ms(retry, call) > 0 ||
            (retry->policy && retry->policy->hedging.max_attempts > 1);
 }
@@ -144,6 +147,7 @@ ask_about(struct retrier *self, const struct retry *retry,
         .safe = is_safe(call),
         .keyed = call->key.size > 0,
         .too_large = is_too_large(retry, call),
+        .committed = call->committed,
         .interrupted = idem_call_interrupted(call),
         .remaining_ns = idem_call_remaining_ns(call),
         .throttle = self->policies ? &self->policies->throttle : NULL,

@@ -263,6 +263,8 @@ retry_next(struct retry_progress *progress,
         return after_ok(question);
     if (question->interrupted)
         return stop(IDEM_STOP_INTERRUPTED);
+    if (question->committed)
+        return stop(IDEM_STOP_COMMITTED);
     if (outcome->final)
         return by_policy(progress, question);
 

@@ -29,6 +29,7 @@ struct retry_question {
     bool safe; /* keyed, or declared idempotent: doubt may be repeated */
     bool keyed;
     bool too_large; /* the request is not kept for another attempt */
+    bool committed; /* a stream that cannot be begun again */
     bool interrupted;
     int64_t remaining_ns;      /* of the call; INT64_MAX: no deadline */
     struct throttle *throttle; /* NULL: none */

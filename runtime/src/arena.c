@@ -83,19 +83,34 @@ arena_new(size_t first, size_t limit)
     return arena;
 }
 
+static void
+give_slabs(struct idem_arena *arena)
+{
+    while (arena->slabs) {
+        struct slab *next = arena->slabs->next;
+
+        slab_give(arena->slabs, arena->slabs->whole);
+        arena->slabs = next;
+    }
+}
+
 void
 arena_free(struct idem_arena *arena)
 {
-    struct slab *slab = arena ? arena->slabs : NULL;
+    if (!arena)
+        return;
+    give_slabs(arena);
+    slab_give(arena, arena->whole);
+}
 
-    while (slab) {
-        struct slab *next = slab->next;
-
-        slab_give(slab, slab->whole);
-        slab = next;
-    }
-    if (arena)
-        slab_give(arena, arena->whole);
+void
+arena_reset(struct idem_arena *arena)
+{
+    if (arena->slabs)
+        give_slabs(arena);
+    arena->at = (uint8_t *)arena->first;
+    arena->end = (uint8_t *)arena + arena->whole;
+    arena->taken = arena->whole;
 }
 
 struct idem_arena *

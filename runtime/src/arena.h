@@ -9,6 +9,9 @@
 struct idem_arena *arena_new(size_t first, size_t limit);
 void arena_free(struct idem_arena *arena);
 
+/* All that was taken is free again; the first slab stays. */
+void arena_reset(struct idem_arena *arena);
+
 /* Bytes taken from the system, for tests and limits. */
 size_t arena_size(const struct idem_arena *arena);
 

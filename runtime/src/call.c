@@ -322,15 +322,17 @@ call_interrupt(struct call *call, enum idem_status status)
 {
     pthread_mutex_lock(&call->lock);
 
-    bool mine = false;
+    bool mine = false, first = interrupt_of(call) == IDEM_OK;
 
-    if (interrupt_of(call) == IDEM_OK) {
+    if (first) {
         atomic_store_explicit(&call->interrupt, status, memory_order_release);
         mine = take_back(call);
     }
     pthread_mutex_unlock(&call->lock);
     if (mine)
         walk(call, answer_interrupted(call));
+    else if (first && call->ops->interrupted)
+        call->ops->interrupted(call);
 }
 
 bool

@@ -33,6 +33,10 @@ struct call_ops {
      * call_init, and method, clock and timers as they are here. NULL: out of
      * memory. The op itself is NULL where calls have one attempt. */
     struct call *(*fork)(struct call *call);
+
+    /* Optional. It was interrupted where nobody can take it back: its handler
+     * runs, or it is on its way. Without a lock. */
+    void (*interrupted)(struct call *call);
 };
 
 struct call {
@@ -60,6 +64,8 @@ struct call {
     struct idem_timer nap;      /* idem_call_sleep's */
     enum idem_step after_nap;
     bool armed;
+
+    struct idem_stream *stream; /* NULL: unary */
 
     struct call *parent; /* an attempt's, a reference; NULL: not an attempt */
     idem_attempt_done_fn *done; /* an attempt's: instead of the ops' finish */

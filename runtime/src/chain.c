@@ -44,6 +44,7 @@ chain_add(struct chain *chain, struct idem_interceptor *interceptor,
     }
     chain->at[place] = interceptor;
     interceptor->slot = chain->count++;
+    chain->n_listen += interceptor->ops->message != NULL;
     write_text(chain);
     return IDEM_OK;
 }

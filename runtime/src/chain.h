@@ -10,6 +10,7 @@
 struct chain {
     struct idem_interceptor *at[CHAIN_MAX];
     unsigned count;
+    unsigned n_listen; /* that have a message hook */
     bool sealed;
     char text[512]; /* "deadline > key > retry" */
 };

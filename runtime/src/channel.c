@@ -1,6 +1,7 @@
 #include "channel_inside.h"
 
 #include "clock_held.h"
+#include "stream.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -39,6 +40,9 @@ check_options(const struct idem_channel_options *options,
     status = outlier_check(&options->outlier, err);
     if (status != IDEM_OK)
         return status;
+    if (options->stream_window > STREAM_WINDOW_MAX)
+        return idem_fail(err, IDEM_INVALID_ARGUMENT, "stream_window is over %d",
+                         STREAM_WINDOW_MAX);
     if (options->max_message > MAX_MESSAGE_LIMIT)
         return idem_fail(err, IDEM_INVALID_ARGUMENT, "max_message is over %zu",
                          MAX_MESSAGE_LIMIT);
@@ -68,6 +72,8 @@ with_defaults(const struct idem_channel_options *given)
                 : BACKOFF_MAX_MS;
     if (options.max_message == 0)
         options.max_message = MAX_MESSAGE;
+    if (options.stream_window == 0)
+        options.stream_window = STREAM_WINDOW;
     if (options.max_buffered == 0)
         options.max_buffered = MAX_BUFFERED;
     or_default(&options.resolve_ms, RESOLVE_MS);

@@ -1,8 +1,8 @@
 #include "channel_inside.h"
 
 #include "arena.h"
-#include "message.h"
 #include "parent.h"
+#include "stream.h"
 
 #include <errno.h>
 #include <semaphore.h>
@@ -32,11 +32,28 @@ channel_in_callback(void)
     return callbacks > 0 || connection_on_thread();
 }
 
+void
+channel_enter_callback(void)
+{
+    callbacks++;
+}
+
+void
+channel_leave_callback(void)
+{
+    callbacks--;
+}
+
+bool
+channel_is_starting(const struct client_call *call)
+{
+    return starting == call;
+}
+
 /* --- Past the top --- */
 
-/* The channel does not wait for it any more. */
-static void
-leave(struct client_call *call)
+void
+channel_leave(struct client_call *call)
 {
     struct idem_channel *channel = call->channel;
 
@@ -50,43 +67,16 @@ leave(struct client_call *call)
     pthread_mutex_unlock(&channel->lock);
 }
 
-/* What came is not what the method says: the effect stands all the same. */
-static void
-fail_reply(struct idem_call *base, const struct idem_error *err)
-{
-    struct idem_outcome *outcome = &base->outcome;
-    bool final = outcome->final;
-
-    idem_call_fail(base, IDEM_INTERNAL, outcome->effect, err->reason,
-                   "the reply: %s", err->message);
-    outcome->final = final;
-}
-
-static struct idem_message_limits
-reply_limits(const struct client_call *call)
-{
-    return (struct idem_message_limits){.max_size =
-                                            call->channel->options.max_message};
-}
-
 void
 channel_tell(struct client_call *call)
 {
-    struct idem_message_limits limits = reply_limits(call);
+    struct ProtobufCMessage *reply = channel_unpack_reply(call);
     struct idem_call *base = &call->call.base;
-    struct ProtobufCMessage *reply = NULL;
-    struct idem_error err;
 
-    if (base->outcome.status == IDEM_OK &&
-        idem_message_unpack(base->method->reply, base->reply, &limits,
-                            base->arena, &reply, &err) != IDEM_OK)
-        fail_reply(base, &err);
-    if (base->outcome.status != IDEM_OK)
-        reply = NULL;
-    callbacks++;
+    channel_enter_callback();
     call->done(base, reply, &base->outcome, call->author);
-    callbacks--;
-    leave(call);
+    channel_leave_callback();
+    channel_leave(call);
 }
 
 static void
@@ -114,8 +104,10 @@ finish(struct call *base)
     struct client_call *call = client_call_of(base);
 
     atomic_fetch_sub(&call->channel->buffered, call->room);
-    if (call->waiter) {
-        leave(call);
+    if (base->stream) {
+        channel_stream_over(call);
+    } else if (call->waiter) {
+        channel_leave(call);
         wake(call->waiter);
     } else if (call->channel->loop_fd >= 0) {
         loop_put(call);
@@ -133,6 +125,7 @@ free_call(struct call *base)
 {
     struct idem_channel *channel = client_call_of(base)->channel;
 
+    stream_fini(base->stream);
     call_fini(base); /* and with the arena the call itself */
     channel_unref(channel);
 }
@@ -140,10 +133,7 @@ free_call(struct call *base)
 static struct call *fork_call(struct call *base);
 
 static const struct call_ops client_call_ops = {
-    channel_send,
-    finish,
-    free_call,
-    fork_call,
+    channel_send, finish, free_call, fork_call, channel_stream_interrupted,
 };
 
 /* --- Making one --- */
@@ -167,9 +157,9 @@ bare_call(struct idem_channel *channel, const struct idem_method *method)
     return call;
 }
 
-static struct client_call *
-new_call(struct idem_channel *channel, const struct idem_method *method,
-         const struct idem_call_options *options)
+struct client_call *
+channel_new_call(struct idem_channel *channel, const struct idem_method *method,
+                 const struct idem_call_options *options)
 {
     struct client_call *call = bare_call(channel, method);
 
@@ -233,26 +223,46 @@ enter(struct client_call *call)
     pthread_mutex_unlock(&channel->lock);
 }
 
+static bool
+waits_for_itself(const struct client_call *call)
+{
+    return call->call.stream && call->call.stream->blocks &&
+           channel_in_callback();
+}
+
+static enum idem_status
+fail_blocking(struct idem_error *err)
+{
+    return idem_fail(err, IDEM_FAILED_PRECONDITION,
+                     "a blocking call inside a callback of the library would "
+                     "wait for itself");
+}
+
 /* Walk it down, or turn it away before the chain. */
-static void
-run(struct client_call *call, const struct ProtobufCMessage *request,
-    const struct idem_call_options *options)
+void
+channel_run(struct client_call *call, const struct ProtobufCMessage *request,
+            const struct idem_call_options *options)
 {
     struct idem_call *base = &call->call.base;
     struct idem_error err = {0};
     enum idem_status status = channel_take(call, request, options, &err);
+    struct client_call *outer = starting;
 
+    starting = call;
     enter(call);
     if (status == IDEM_OK)
         status = take_room(call, &err);
+    if (status == IDEM_OK && waits_for_itself(call))
+        status = fail_blocking(&err);
     if (status == IDEM_OK) {
         call_begin(&call->call);
-        return;
+    } else {
+        idem_call_fail_with(base, IDEM_EFFECT_NOT_SENT, &err);
+        call_note_key(base);
+        finish(&call->call);
+        call_unref(&call->call);
     }
-    idem_call_fail_with(base, IDEM_EFFECT_NOT_SENT, &err);
-    call_note_key(base);
-    finish(&call->call);
-    call_unref(&call->call);
+    starting = outer;
 }
 
 static const struct idem_call_options no_options;
@@ -264,17 +274,14 @@ idem_channel_start(struct idem_channel *channel,
                    const struct idem_call_options *options,
                    idem_call_done_fn *done, void (*author)(void))
 {
-    struct client_call *outer = starting;
     struct client_call *call;
 
     options = options ? options : &no_options;
-    call = new_call(channel, method, options);
+    call = channel_new_call(channel, method, options);
     call->done = done;
     call->author = author;
     call_ref(&call->call); /* the handle's */
-    starting = call;
-    run(call, request, options);
-    starting = outer;
+    channel_run(call, request, options);
     return &call->call.base;
 }
 
@@ -286,28 +293,12 @@ wait_for(struct waiter *waiter)
     sem_destroy(&waiter->told);
 }
 
-static void
-unpack_for_caller(struct client_call *call, struct ProtobufCMessage **reply)
-{
-    struct idem_call *base = &call->call.base;
-    struct idem_message_limits limits = reply_limits(call);
-    struct idem_error err;
-
-    if (!reply || base->outcome.status != IDEM_OK)
-        return;
-    if (message_unpack_heap(base->method->reply, base->reply, &limits, reply,
-                            &err) != IDEM_OK)
-        fail_reply(base, &err);
-}
-
 static enum idem_status
 refuse_blocking(struct idem_outcome *outcome)
 {
     struct idem_error err;
 
-    idem_fail(&err, IDEM_FAILED_PRECONDITION,
-              "a blocking call inside a callback of the library would wait "
-              "for itself");
+    fail_blocking(&err);
     if (outcome) {
         *outcome =
             (struct idem_outcome){.status = err.status, .retry_after_ms = -1};
@@ -334,14 +325,14 @@ idem_channel_call(struct idem_channel *channel,
         *options->trailers = (struct idem_metadata){0};
     if (channel_in_callback())
         return refuse_blocking(outcome);
-    call = new_call(channel, method, options);
+    call = channel_new_call(channel, method, options);
     base = &call->call.base;
     (void)sem_init(&waiter.told, 0, 0); /* fails for shared ones only */
     call->waiter = &waiter;
     call_ref(&call->call);
-    run(call, request, options);
+    channel_run(call, request, options);
     wait_for(&waiter);
-    unpack_for_caller(call, reply);
+    channel_unpack_for_caller(call, reply);
     if (options->trailers)
         channel_copy_trailers(options->trailers, &base->trailers);
     if (outcome)

@@ -33,7 +33,9 @@ struct client_call {
     struct idem_channel *channel;            /* a reference */
     struct client_call *next, **link_in_all; /* the channel's lock */
     struct client_call *next_cancelled;      /* by close, once */
-    struct client_call *next_told;           /* by the caller's loop, once */
+    struct client_call *next_told; /* by the caller's loop; of a stream again
+                                    * and again … */
+    bool queued;                   /* … and is not there twice */
     size_t room; /* bytes of its request that the channel counts; an interceptor
                   * may change the request */
     bool wait_for_ready;
@@ -270,7 +272,8 @@ enum idem_status loop_init(struct idem_channel *channel, struct idem_error *err)
     IDEM_MUST_CHECK;
 void loop_fini(struct idem_channel *channel);
 
-/* The call is over: its callback is for idem_channel_process. */
+/* The call is over, or of a stream there is news: its callbacks are for
+ * idem_channel_process. */
 void loop_put(struct client_call *call);
 
 /* --- channel_trailers.c --- */
@@ -284,8 +287,49 @@ void channel_copy_trailers(struct idem_metadata *copy,
 /* Run the callback of a call that is over, and leave the channel. */
 void channel_tell(struct client_call *call);
 
+/* A call with one reference, the walk's, and what runs it down its chain. */
+struct client_call *channel_new_call(struct idem_channel *channel,
+                                     const struct idem_method *method,
+                                     const struct idem_call_options *options);
+void channel_run(struct client_call *call,
+                 const struct ProtobufCMessage *request,
+                 const struct idem_call_options *options);
+
+/* This thread is inside channel_run of that call. */
+bool channel_is_starting(const struct client_call *call);
+
+/* The channel does not wait for it any more. */
+void channel_leave(struct client_call *call);
+
+/* The reply of a call that ended OK, in its arena, or on the heap if one is
+ * wanted; one that cannot be read fails the call. */
+struct ProtobufCMessage *channel_unpack_reply(struct client_call *call);
+void channel_unpack_for_caller(struct client_call *call,
+                               struct ProtobufCMessage **reply);
+
+/* An author's callback runs between these. */
+void channel_enter_callback(void);
+void channel_leave_callback(void);
+
 /* Blocking in one would wait for what only this thread can do. */
 bool channel_in_callback(void);
+
+/* --- channel_stream.c --- */
+
+/* MESSAGE and WINDOW. */
+const char *channel_stream_frame(struct link *link, const struct frame *frame);
+
+/* The link's connection has room again. */
+void channel_stream_roomy(void *link);
+
+/* The walk is over. */
+void channel_stream_over(struct client_call *call);
+
+/* It was interrupted while nobody could take it back. */
+void channel_stream_interrupted(struct call *call);
+
+/* Run its callbacks on this thread. */
+void channel_stream_deliver(struct client_call *call);
 
 static inline struct client_call *
 client_call_of(struct call *call)

@@ -1,5 +1,7 @@
 #include "channel_inside.h"
 
+#include "stream.h"
+
 #include <idem/reason.h>
 
 #include <stdlib.h>
@@ -39,6 +41,7 @@ write_open(struct link *link, const struct client_call *call,
         .key = base->key,
         .attempt = base->attempt,
         .ack_below = base->ack_below,
+        .streams = base->method->streams,
     };
 
     if (id == 0 || !link->told[id])
@@ -74,13 +77,14 @@ append_open(struct link *link, struct client_call *call)
     uint8_t header[FRAME_HEADER_MAX];
     struct frame frame = {
         .type = FRAME_OPEN,
-        .flags = FRAME_FLAG_LAST | FRAME_FLAG_MESSAGE,
         .stream = call->stream,
         .header = {header, 0},
         .payload = call->call.base.request,
     };
     enum connection_append appended;
 
+    if (!(call->call.base.method->streams & IDEM_STREAMS_CLIENT))
+        frame.flags = FRAME_FLAG_LAST | FRAME_FLAG_MESSAGE;
     frame.header.size = write_open(link, call, header);
     call_ref(&call->call);
     appended = connection_append(link->connection, &frame,
@@ -89,6 +93,14 @@ append_open(struct link *link, struct client_call *call)
     if (appended != CONNECTION_HELD)
         call_unref(&call->call); /* not the last: the walk has one */
     return appended != CONNECTION_CLOSED;
+}
+
+static void
+refuse_stream(struct client_call *call, const char *address)
+{
+    idem_call_fail(&call->call.base, IDEM_UNIMPLEMENTED, IDEM_EFFECT_NOT_SENT,
+                   NULL, "%s is a stream, and the server at %s knows none",
+                   call->call.base.method->name, address);
 }
 
 /* A token is not for everybody on the way. */
@@ -122,6 +134,11 @@ link_place(struct link *link, struct client_call *call)
         refuse_plain(call, link->address->name);
         return LINK_REFUSED;
     }
+    if (call->call.stream &&
+        connection_peer_limits(link->connection)->stream_window == 0) {
+        refuse_stream(call, link->address->name);
+        return LINK_REFUSED;
+    }
     if (!link_has_room(link))
         return LINK_FULL;
     call->stream = link->last_stream + 1;
@@ -141,6 +158,8 @@ link_place(struct link *link, struct client_call *call)
     if (!link->ticking)
         keepalive_begin(link);
     call->call.sent = true;
+    if (call->call.stream)
+        stream_place(call->call.stream, link->connection, call->stream);
     return LINK_PLACED;
 }
 
@@ -169,6 +188,17 @@ link_used_up(struct link *link)
     return link->last_stream == UINT32_MAX && link_retire(link);
 }
 
+/* Its attempt is over here. */
+static void
+ground(struct link *link, struct client_call *call)
+{
+    call->place = PLACE_NOWHERE;
+    call->link = NULL;
+    link->channel->n_flying--;
+    if (call->call.stream)
+        stream_unplace(call->call.stream);
+}
+
 void
 link_withdraw(struct link *link, struct client_call *call)
 {
@@ -179,9 +209,7 @@ link_withdraw(struct link *link, struct client_call *call)
     };
 
     streams_take(&link->streams, call->stream);
-    call->place = PLACE_NOWHERE;
-    call->link = NULL;
-    link->channel->n_flying--;
+    ground(link, call);
     /* Not one that another attempt was faster than. */
     if (atomic_load(&call->call.interrupt) == IDEM_DEADLINE_EXCEEDED)
         outlier_failed(link->address);
@@ -213,11 +241,8 @@ end(struct link *link, const struct frame *frame)
 
     pthread_mutex_lock(&channel->lock);
     call = streams_take(&link->streams, frame->stream);
-    if (call) {
-        call->place = PLACE_NOWHERE;
-        call->link = NULL;
-        channel->n_flying--;
-    }
+    if (call)
+        ground(link, call);
     board = after_end(link, &over, &judging);
     pthread_mutex_unlock(&channel->lock);
     if (call) {
@@ -239,9 +264,7 @@ link_take_flying(struct link *link, uint32_t above)
     uint32_t at = 0;
 
     while ((call = streams_take_above(&link->streams, above, &at))) {
-        call->place = PLACE_NOWHERE;
-        call->link = NULL;
-        link->channel->n_flying--;
+        ground(link, call);
         call->next_waiting = taken;
         taken = call;
     }
@@ -298,5 +321,7 @@ link_frame(void *with, const struct frame *frame)
         end(link, frame);
     else if (frame->type == FRAME_GOAWAY)
         return goaway(link, frame);
+    else if (frame->type == FRAME_MESSAGE || frame->type == FRAME_WINDOW)
+        return channel_stream_frame(link, frame);
     return NULL;
 }

@@ -101,6 +101,7 @@ on_gone(void *with)
 static const struct connection_events link_events = {
     .ready = on_ready,
     .frame = link_frame,
+    .roomy = channel_stream_roomy,
     .closed = on_closed,
     .gone = on_gone,
 };
@@ -151,7 +152,8 @@ link_open(struct address *address, struct io_stream *stream)
     struct idem_channel *channel = address->channel;
     struct link *link = calloc(1, sizeof *link);
     struct connection_options options = {
-        .limits = {channel->options.max_message, 1},
+        .limits = {channel->options.max_message, 1,
+                   channel->options.stream_window},
         .clock = channel->clock,
         .events = &link_events,
         .with = link,

@@ -35,8 +35,13 @@ loop_put(struct client_call *call)
     struct idem_channel *channel = call->channel;
     bool first;
 
-    call_ref(&call->call); /* the queue's */
     pthread_mutex_lock(&channel->lock);
+    if (call->queued) {
+        pthread_mutex_unlock(&channel->lock);
+        return;
+    }
+    call_ref(&call->call); /* the queue's */
+    call->queued = true;
     first = !channel->told;
     call->next_told = NULL;
     *channel->last_told = call;
@@ -52,6 +57,20 @@ int
 idem_channel_fd(const struct idem_channel *channel)
 {
     return channel->loop_fd;
+}
+
+static void
+run_callbacks(struct client_call *call)
+{
+    struct idem_channel *channel = call->channel;
+
+    pthread_mutex_lock(&channel->lock);
+    call->queued = false;
+    pthread_mutex_unlock(&channel->lock);
+    if (call->call.stream)
+        channel_stream_deliver(call);
+    else
+        channel_tell(call);
 }
 
 unsigned
@@ -70,7 +89,7 @@ idem_channel_process(struct idem_channel *channel)
     pthread_mutex_unlock(&channel->lock);
     for (; call; call = next) {
         next = call->next_told;
-        channel_tell(call);
+        run_callbacks(call);
         call_unref(&call->call);
         n++;
     }

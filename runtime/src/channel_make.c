@@ -69,9 +69,11 @@ take_request(struct client_call *call, const struct ProtobufCMessage *request,
     struct idem_call *base = &call->call.base;
     size_t limit = call->channel->options.max_message;
     struct idem_bytes packed;
-    enum idem_status status =
-        idem_message_pack(request, base->arena, &packed, err);
+    enum idem_status status;
 
+    if (base->method->streams & IDEM_STREAMS_CLIENT)
+        return IDEM_OK; /* its messages come later */
+    status = idem_message_pack(request, base->arena, &packed, err);
     if (status != IDEM_OK)
         return status;
     if (packed.size > limit)

@@ -1,12 +1,14 @@
 #include "channel_inside.h"
 
+#include "message.h"
 #include "utf8.h"
 
 #include <idem/reason.h>
 
 #include <string.h>
 
-/* END and what is beside it, read into the call that it ends. */
+/* END and what is beside it, read into the call that it ends; the reply as its
+ * caller gets it. */
 
 static void
 take_text(char *text, size_t room, struct idem_bytes bytes)
@@ -101,4 +103,53 @@ channel_take_end(struct client_call *call, const struct frame *frame)
     }
     if (end.status == IDEM_OK)
         take_reply(call, frame);
+}
+
+/* What came is not what the method says: the effect stands all the same. */
+static void
+fail_reply(struct idem_call *base, const struct idem_error *err)
+{
+    struct idem_outcome *outcome = &base->outcome;
+    bool final = outcome->final;
+
+    idem_call_fail(base, IDEM_INTERNAL, outcome->effect, err->reason,
+                   "the reply: %s", err->message);
+    outcome->final = final;
+}
+
+static struct idem_message_limits
+reply_limits(const struct client_call *call)
+{
+    return (struct idem_message_limits){.max_size =
+                                            call->channel->options.max_message};
+}
+
+struct ProtobufCMessage *
+channel_unpack_reply(struct client_call *call)
+{
+    struct idem_message_limits limits = reply_limits(call);
+    struct idem_call *base = &call->call.base;
+    struct ProtobufCMessage *reply = NULL;
+    struct idem_error err;
+
+    if (base->outcome.status == IDEM_OK &&
+        idem_message_unpack(base->method->reply, base->reply, &limits,
+                            base->arena, &reply, &err) != IDEM_OK)
+        fail_reply(base, &err);
+    return base->outcome.status == IDEM_OK ? reply : NULL;
+}
+
+void
+channel_unpack_for_caller(struct client_call *call,
+                          struct ProtobufCMessage **reply)
+{
+    struct idem_call *base = &call->call.base;
+    struct idem_message_limits limits = reply_limits(call);
+    struct idem_error err;
+
+    if (!reply || base->outcome.status != IDEM_OK)
+        return;
+    if (message_unpack_heap(base->method->reply, base->reply, &limits, reply,
+                            &err) != IDEM_OK)
+        fail_reply(base, &err);
 }

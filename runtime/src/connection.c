@@ -103,6 +103,7 @@ say_hello(struct connection *connection)
         .max_message = (uint32_t)options->limits.max_message,
         .max_streams = options->limits.max_streams,
         .time_ms = options->clock->wall_ms(options->clock),
+        .stream_window = options->limits.stream_window,
         .identity = idem_bytes_of("idem"),
     };
     struct frame frame = {.type = FRAME_SETTINGS, .header = {header, 0}};
@@ -133,6 +134,7 @@ take_settings(struct connection *connection, const struct frame *frame)
         settings.max_message ? settings.max_message : SIZE_MAX;
     connection->peer.max_streams =
         settings.max_streams ? settings.max_streams : UINT32_MAX;
+    connection->peer.stream_window = settings.stream_window;
     connection->stage = STAGE_OPEN;
     connection->options.events->ready(connection->options.with);
     return NULL;

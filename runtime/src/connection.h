@@ -20,6 +20,8 @@ struct connection;
 struct connection_limits {
     size_t max_message;
     uint32_t max_streams;
+    uint32_t stream_window; /* bytes of a stream that may be sent unasked; 0: of
+                             * the peer's: it knows no streams */
 };
 
 struct connection_events {
@@ -38,7 +40,10 @@ struct connection_events {
     /* Optional. The frames that came together are all done. */
     void (*settled)(void *with);
 
-    /* Once, last of these four, also when it never got ready. */
+    /* Optional. It was crowded, and is not any more. */
+    void (*roomy)(void *with);
+
+    /* Once, last of these, also when it never got ready. */
     void (*closed)(void *with);
 
     /* The stream is freed, nothing more comes: once, for the last reference,
@@ -82,6 +87,9 @@ enum connection_append connection_append(struct connection *connection,
                                          const struct frame *frame,
                                          struct outbox_hold hold,
                                          uint64_t *mark);
+
+/* More waits to be written than should: streams are to wait for roomy. */
+bool connection_crowded(const struct connection *connection);
 
 /* See to it that what is appended is written. */
 void connection_flush(struct connection *connection);

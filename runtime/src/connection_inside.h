@@ -42,9 +42,11 @@ struct connection {
     bool sending;
     int64_t flying_ns; /* when the flight took off; of a server's only */
     bool dropping;     /* the flight is let go of, not written; the sender's */
-    bool corked;       /* the reader flushes at the end of its chunk */
-    bool paused;       /* the reader waits for the sender; implies sending */
-    bool finishing;    /* close when all is written */
+    atomic_bool crowded; /* over CONNECTION_OUT_MAX wait to be written; written
+                          * with the lock */
+    bool corked;         /* the reader flushes at the end of its chunk */
+    bool paused;         /* the reader waits for the sender; implies sending */
+    bool finishing;      /* close when all is written */
     bool closed;
     char why[CONNECTION_WHY_MAX];
 };

@@ -35,7 +35,7 @@ take_off(struct connection *connection)
 static bool
 land(struct connection *connection)
 {
-    bool again, finish, resume;
+    bool again, finish, resume, roomy;
 
     outbox_land(&connection->outbox);
     pthread_mutex_lock(&connection->lock);
@@ -47,7 +47,13 @@ land(struct connection *connection)
               connection_unwritten(connection) < CONNECTION_OUT_MAX / 2);
     if (resume)
         connection->paused = false;
+    roomy = atomic_load(&connection->crowded) &&
+            connection_unwritten(connection) < CONNECTION_OUT_MAX / 2;
+    if (roomy)
+        atomic_store(&connection->crowded, false);
     pthread_mutex_unlock(&connection->lock);
+    if (roomy && connection->options.events->roomy)
+        connection->options.events->roomy(connection->options.with);
     if (finish)
         connection_close(connection, "finished");
     if (resume)
@@ -156,12 +162,20 @@ connection_append(struct connection *connection, const struct frame *frame,
         *mark = connection->outbox.appended;
     if (open)
         fits = outbox_append(&connection->outbox, frame, hold, &held);
+    if (connection_unwritten(connection) > CONNECTION_OUT_MAX)
+        atomic_store(&connection->crowded, true);
     pthread_mutex_unlock(&connection->lock);
     if (open && !fits)
         connection_close(connection, "out of memory");
     if (!fits)
         return CONNECTION_CLOSED;
     return held ? CONNECTION_HELD : CONNECTION_COPIED;
+}
+
+bool
+connection_crowded(const struct connection *connection)
+{
+    return atomic_load(&connection->crowded);
 }
 
 void

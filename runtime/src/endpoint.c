@@ -1,5 +1,6 @@
 #include "message.h"
 #include "server_inside.h"
+#include "stream.h"
 
 #include <idem/reason.h>
 
@@ -8,65 +9,6 @@
  * that is this call's alone (idem_context_set_here). */
 
 #define FULL_RETRY_MS 100 /* more or less: not all come back together */
-
-void
-endpoint_let_go(void *kept)
-{
-    struct connection *connection = kept;
-
-    connection_flush(connection);
-    connection_unref(connection);
-}
-
-/* --- Answers that leave together --- */
-
-#define TOGETHER_MAX 32 /* connections; one more is flushed at once */
-
-static _Thread_local struct {
-    bool on;
-    unsigned n;
-    struct connection *connections[TOGETHER_MAX]; /* with a reference each */
-} together;
-
-static void
-flush_later(struct connection *connection)
-{
-    for (unsigned i = together.n; i-- > 0;)
-        if (together.connections[i] == connection)
-            return;
-    if (together.n == TOGETHER_MAX) {
-        connection_flush(connection);
-        return;
-    }
-    connection_ref(connection);
-    together.connections[together.n++] = connection;
-}
-
-/* A worker keeps the connection that it has put frames in and not flushed. Who
- * lets go of it meanwhile flushes what is there by then. */
-static void
-flush_on_worker(struct connection *connection)
-{
-    struct connection *before;
-
-    if (workers_kept() == connection)
-        return;
-    connection_ref(connection);
-    before = workers_keep(connection);
-    if (before)
-        endpoint_let_go(before);
-}
-
-void
-endpoint_flush(struct connection *connection)
-{
-    if (together.on)
-        flush_later(connection);
-    else if (workers_here())
-        flush_on_worker(connection);
-    else
-        connection_flush(connection);
-}
 
 void
 endpoint_pack(struct server_call *call, const struct ProtobufCMessage *reply)
@@ -89,9 +31,7 @@ endpoint_pack(struct server_call *call, const struct ProtobufCMessage *reply)
 const struct idem_method *
 idem_context_method(const struct idem_context *context, const char *name)
 {
-    const struct server_call *call =
-        (const struct server_call *)((const char *)context -
-                                     offsetof(struct server_call, context));
+    const struct server_call *call = server_call_of_context(context);
     const struct method_table *methods = &call->peer->server->methods;
     const struct method_entry *entry =
         method_table_find(methods, idem_bytes_of(name));
@@ -108,7 +48,7 @@ endpoint_begin(struct server_call *call)
     struct ProtobufCMessage *reply =
         message_new(base->method->reply, base->arena);
 
-    IDEM_ASSERT(base->message);
+    IDEM_ASSERT(base->message || base->method->streams & IDEM_STREAMS_CLIENT);
     if (!reply) {
         idem_call_fail(base, IDEM_RESOURCE_EXHAUSTED, IDEM_EFFECT_REFUSED, NULL,
                        "out of memory");
@@ -120,23 +60,44 @@ endpoint_begin(struct server_call *call)
 }
 
 /* Calls that the author's code makes are children of this one (parent.c). */
+static enum idem_status
+enter_code(struct server_call *call, idem_invoke_fn *code,
+           struct ProtobufCMessage *reply)
+{
+    struct idem_context *before = context_enter(&call->context);
+    enum idem_status status = code(call->entry->handlers, &call->context,
+                                   call->call.base.message, reply);
+
+    (void)context_enter(before);
+    return status;
+}
+
+/* What the author's code said is what came of the call. */
+static void
+end_code(struct server_call *call, enum idem_status status,
+         const struct ProtobufCMessage *reply)
+{
+    struct idem_call *base = &call->call.base;
+
+    if (base->method->streams)
+        status = server_stream_verdict(call, status);
+    context_end(&call->context, status);
+    if (base->outcome.status != IDEM_OK ||
+        call->context.task == IDEM_TASK_STATE)
+        return;
+    if (base->method->streams & IDEM_STREAMS_SERVER)
+        base->reply = idem_bytes_of(""); /* its messages were all */
+    else
+        endpoint_pack(call, reply);
+}
+
 static void
 invoke(struct server_call *call, idem_invoke_fn *code)
 {
-    struct idem_call *base = &call->call.base;
     struct ProtobufCMessage *reply = endpoint_begin(call);
-    struct idem_context *before;
-    enum idem_status status;
 
-    if (!reply)
-        return;
-    before = context_enter(&call->context);
-    status = code(call->entry->handlers, &call->context, base->message, reply);
-    (void)context_enter(before);
-    context_end(&call->context, status);
-    if (base->outcome.status == IDEM_OK &&
-        call->context.task != IDEM_TASK_STATE)
-        endpoint_pack(call, reply);
+    if (reply)
+        end_code(call, enter_code(call, code, reply), reply);
 }
 
 /* False, as below: the handler keeps the call and answers later. */
@@ -177,11 +138,7 @@ probe_and_run(struct server_call *call)
 void
 endpoint_run(struct idem_context *context)
 {
-    struct server_call *call =
-        (struct server_call *)((char *)context -
-                               offsetof(struct server_call, context));
-
-    invoke(call, call->call.base.method->invoke);
+    invoke(server_call_of_context(context), context->call->method->invoke);
 }
 
 static bool
@@ -226,17 +183,10 @@ run(struct server_call *call)
     return true;
 }
 
-static struct server_call *
-call_of_job(struct job *job)
-{
-    return (struct server_call *)((char *)job -
-                                  offsetof(struct server_call, job));
-}
-
 static void
 run_job(struct job *job)
 {
-    struct server_call *call = call_of_job(job);
+    struct server_call *call = server_call_of_job(job);
 
     /* A handler with an effect may take long: no reply of a job before waits
      * for it. */
@@ -259,8 +209,8 @@ withdraw(struct idem_call *base, void *with)
     return false;
 }
 
-static void
-refuse_full(struct server_call *call)
+void
+endpoint_refuse_full(struct server_call *call)
 {
     struct idem_call *base = &call->call.base;
 
@@ -269,79 +219,6 @@ refuse_full(struct server_call *call)
                    call->peer->server->options.max_queued);
     base->outcome.retry_after_ms = idem_clock_between(
         base->clock, FULL_RETRY_MS / 2, FULL_RETRY_MS * 3 / 2);
-}
-
-/* --- OPENs that came together --- */
-
-#define GATHERED_MAX 32 /* jobs; then they are pushed before the frames end */
-
-static _Thread_local struct {
-    struct peer *peer; /* whose; NULL: nothing is gathered now */
-    struct workers *workers;
-    struct job *first, *last;
-    unsigned count;
-} gathered;
-
-void
-endpoint_gather(struct peer *peer)
-{
-    gathered.peer = peer;
-}
-
-void
-endpoint_push_gathered(void)
-{
-    struct job *job = gathered.first, *next;
-
-    if (!job)
-        return;
-    gathered.first = NULL;
-    gathered.count = 0;
-    for (job = workers_push_all(gathered.workers, job); job; job = next) {
-        struct server_call *call = call_of_job(job);
-
-        next = job->next;
-        refuse_full(call);
-        idem_call_resume(&call->call.base, IDEM_ANSWER);
-    }
-}
-
-/* It cannot be withdrawn before it is pushed; run_job looks once more. */
-static void
-gather(struct workers *workers, struct job *job)
-{
-    if (gathered.first && gathered.workers != workers)
-        endpoint_push_gathered();
-    job->next = NULL;
-    if (gathered.first)
-        gathered.last->next = job;
-    else
-        gathered.first = job;
-    gathered.last = job;
-    gathered.workers = workers;
-    if (++gathered.count == GATHERED_MAX)
-        endpoint_push_gathered();
-}
-
-/* Jobs first: one that finds no room is answered here. */
-static void
-leave_together(void)
-{
-    endpoint_push_gathered();
-    together.on = false;
-    while (together.n > 0)
-        endpoint_let_go(together.connections[--together.n]);
-}
-
-void
-idem_call_resume_all(void (*resume_all)(void *with), void *with)
-{
-    bool nested = together.on;
-
-    together.on = true;
-    resume_all(with);
-    if (!nested)
-        leave_together();
 }
 
 /* --- Sending down --- */
@@ -356,12 +233,45 @@ is_for_here(const struct server_call *call)
             connection_on_thread());
 }
 
+/* Who runs in callbacks keeps the call until idem_stream_close. */
+static enum idem_step
+run_async(struct server_call *call)
+{
+    struct idem_call *base = &call->call.base;
+    enum idem_status status;
+    enum idem_step step;
+
+    if (idem_call_interrupted(base)) {
+        refuse_late(call);
+        return IDEM_ANSWER;
+    }
+    call->reply = endpoint_begin(call);
+    if (!call->reply || !idem_call_keep(base, NULL, NULL))
+        return IDEM_ANSWER;
+    call_ref(&call->call); /* it may be closed meanwhile */
+    status = enter_code(call, base->method->invoke, call->reply);
+    step = server_stream_served(call, status);
+    if (step == IDEM_ANSWER)
+        end_code(call, status, call->reply);
+    call_unref(&call->call);
+    return step;
+}
+
+void
+endpoint_close(struct server_call *call, enum idem_status status)
+{
+    end_code(call, status, call->reply);
+    idem_call_resume(&call->call.base, IDEM_ANSWER);
+}
+
 enum idem_step
 endpoint_send(struct call *base)
 {
     struct server_call *call = server_call_of(base);
     struct workers *workers = call->peer->server->workers;
 
+    if (base->stream && !base->stream->blocks)
+        return run_async(call);
     if (is_for_here(call))
         return run(call) ? IDEM_ANSWER : IDEM_WAIT;
     if (base->base.method->dispatch == IDEM_DISPATCH_ASYNC && !later_init(call))
@@ -369,12 +279,12 @@ endpoint_send(struct call *base)
     if (!idem_call_keep(&base->base, &holder, call))
         return IDEM_ANSWER;
     call->job.run = run_job;
-    if (together.on || gathered.peer == call->peer) {
-        gather(workers, &call->job);
+    if (endpoint_gathers(call->peer)) {
+        endpoint_gather_job(workers, &call->job);
         return IDEM_WAIT;
     }
     if (workers_push(workers, &call->job))
         return IDEM_WAIT;
-    refuse_full(call);
+    endpoint_refuse_full(call);
     return IDEM_ANSWER;
 }

@@ -22,13 +22,6 @@ struct later {
     struct idem_timer tell; /* holds a reference of the call while it runs */
 };
 
-static struct server_call *
-call_of(struct idem_context *context)
-{
-    return (struct server_call *)((char *)context -
-                                  offsetof(struct server_call, context));
-}
-
 static void
 fire_tell(struct idem_timer *timer)
 {
@@ -138,7 +131,7 @@ fall_silent(struct later *later)
 void
 idem_context_complete(struct idem_context *context, enum idem_status status)
 {
-    struct server_call *call = call_of(context);
+    struct server_call *call = server_call_of_context(context);
     struct idem_call *base = &call->call.base;
 
     IDEM_ASSERT(call->later);
@@ -153,7 +146,7 @@ void
 idem_context_on_cancel(struct idem_context *context,
                        void (*cancelled)(void *with), void *with)
 {
-    struct server_call *call = call_of(context);
+    struct server_call *call = server_call_of_context(context);
 
     IDEM_ASSERT(call->later);
     pthread_mutex_lock(&call->call.lock);

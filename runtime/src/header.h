@@ -19,6 +19,7 @@ struct header_open {
     struct idem_bytes key;
     uint32_t attempt; /* 0: left out, means 1 */
     uint64_t ack_below;
+    uint32_t streams; /* bits: 1 the client's side, 2 the server's */
 };
 
 struct header_end {
@@ -40,6 +41,11 @@ struct header_settings {
     uint32_t max_streams;
     int64_t time_ms;
     struct idem_bytes identity;
+    uint32_t stream_window;
+};
+
+struct header_window {
+    uint32_t credit;
 };
 
 struct header_goaway {
@@ -60,6 +66,8 @@ size_t header_settings_write(uint8_t *bytes, size_t room,
                              const struct header_settings *settings);
 size_t header_goaway_write(uint8_t *bytes, size_t room,
                            const struct header_goaway *goaway);
+size_t header_window_write(uint8_t *bytes, size_t room,
+                           const struct header_window *window);
 
 /* False: not what wire.proto says. */
 bool header_open_read(struct idem_bytes bytes, struct header_open *open)
@@ -68,6 +76,8 @@ bool header_end_read(struct idem_bytes bytes, struct header_end *end)
     IDEM_MUST_CHECK;
 bool header_settings_read(struct idem_bytes bytes,
                           struct header_settings *settings) IDEM_MUST_CHECK;
+bool header_window_read(struct idem_bytes bytes, struct header_window *window)
+    IDEM_MUST_CHECK;
 bool header_goaway_read(struct idem_bytes bytes, struct header_goaway *goaway)
     IDEM_MUST_CHECK;
 

@@ -9,6 +9,7 @@ enum {
     OPEN_ATTEMPT = 5,
     OPEN_METADATA = 6,
     OPEN_ACK_BELOW = 7,
+    OPEN_STREAMS = 8,
 };
 
 size_t
@@ -25,6 +26,7 @@ header_open_write(uint8_t *bytes, size_t room, const struct header_open *open,
     if (open->attempt > 1)
         header_put_varint(&writer, OPEN_ATTEMPT, open->attempt);
     header_put_varint(&writer, OPEN_ACK_BELOW, open->ack_below);
+    header_put_varint(&writer, OPEN_STREAMS, open->streams);
     header_put_metadata(&writer, OPEN_METADATA, metadata);
     return (size_t)(writer.at - bytes);
 }
@@ -45,6 +47,9 @@ take_varint(struct header_open *open, const struct wire_field *field)
         break;
     case OPEN_ACK_BELOW:
         open->ack_below = field->varint;
+        break;
+    case OPEN_STREAMS:
+        open->streams = (uint32_t)field->varint;
         break;
     default:
         break;

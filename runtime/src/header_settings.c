@@ -1,12 +1,14 @@
 #include "header_wire.h"
 
-/* Field numbers of Settings and Goaway. */
+/* Field numbers of Settings, Goaway and WindowHeader. */
 enum {
     SETTINGS_VERSION = 1,
     SETTINGS_MAX_MESSAGE = 2,
     SETTINGS_MAX_STREAMS = 3,
     SETTINGS_TIME_MS = 4,
     SETTINGS_IDENTITY = 5,
+    SETTINGS_STREAM_WINDOW = 6,
+    WINDOW_CREDIT = 1,
     GOAWAY_LAST_STREAM = 1,
     GOAWAY_REASON = 2,
 };
@@ -22,6 +24,7 @@ header_settings_write(uint8_t *bytes, size_t room,
     header_put_varint(&writer, SETTINGS_MAX_STREAMS, settings->max_streams);
     header_put_varint(&writer, SETTINGS_TIME_MS, (uint64_t)settings->time_ms);
     header_put_bytes(&writer, SETTINGS_IDENTITY, settings->identity);
+    header_put_varint(&writer, SETTINGS_STREAM_WINDOW, settings->stream_window);
     return (size_t)(writer.at - bytes);
 }
 
@@ -44,6 +47,8 @@ header_settings_read(struct idem_bytes bytes, struct header_settings *settings)
             settings->max_message = (uint32_t)field.varint;
         else if (field.number == SETTINGS_MAX_STREAMS)
             settings->max_streams = (uint32_t)field.varint;
+        else if (field.number == SETTINGS_STREAM_WINDOW)
+            settings->stream_window = (uint32_t)field.varint;
         else if (field.number == SETTINGS_TIME_MS)
             settings->time_ms = (int64_t)field.varint;
     }
@@ -76,5 +81,29 @@ header_goaway_read(struct idem_bytes bytes, struct header_goaway *goaway)
                  field.number == GOAWAY_LAST_STREAM)
             goaway->last_stream = (uint32_t)field.varint;
     }
+    return more == 0;
+}
+
+size_t
+header_window_write(uint8_t *bytes, size_t room,
+                    const struct header_window *window)
+{
+    struct wire_writer writer = {bytes, bytes + room};
+
+    header_put_varint(&writer, WINDOW_CREDIT, window->credit);
+    return (size_t)(writer.at - bytes);
+}
+
+bool
+header_window_read(struct idem_bytes bytes, struct header_window *window)
+{
+    struct wire_reader reader = {bytes.data, bytes.data + bytes.size};
+    struct wire_field field;
+    int more;
+
+    *window = (struct header_window){0};
+    while ((more = header_next_field(&reader, &field)) > 0)
+        if (field.type == WIRE_VARINT && field.number == WINDOW_CREDIT)
+            window->credit = (uint32_t)field.varint;
     return more == 0;
 }

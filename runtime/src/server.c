@@ -1,6 +1,7 @@
 #include "server_inside.h"
 
 #include "clock_held.h"
+#include "stream.h"
 #include "validate.h"
 
 #include <stdlib.h>
@@ -10,6 +11,7 @@
 #define MAX_QUEUED 10000
 #define MAX_CONNECTIONS 10000
 #define MAX_STREAMS 100000
+#define MAX_STREAMING 1000
 #define MAX_MESSAGE ((size_t)4 << 20)
 #define MAX_MESSAGE_LIMIT ((size_t)1 << 30) /* a frame's size is 32 bits */
 #define MAX_DEPTH 100                       /* as message.h has it */
@@ -71,6 +73,10 @@ with_defaults(const struct idem_server_options *given)
         options.max_connections = MAX_CONNECTIONS;
     if (options.max_streams == 0)
         options.max_streams = MAX_STREAMS;
+    if (options.max_streaming == 0)
+        options.max_streaming = MAX_STREAMING;
+    if (options.stream_window == 0)
+        options.stream_window = STREAM_WINDOW;
     with_size_defaults(&options);
     if (options.hello_timeout_ms == 0)
         options.hello_timeout_ms = HELLO_TIMEOUT_MS;
@@ -90,6 +96,9 @@ check_options(const struct idem_server_options *options, struct idem_error *err)
         options->max_age_ms < 0 || options->age_grace_ms < 0)
         return idem_fail(err, IDEM_INVALID_ARGUMENT,
                          "an option in milliseconds is negative");
+    if (options->stream_window > STREAM_WINDOW_MAX)
+        return idem_fail(err, IDEM_INVALID_ARGUMENT, "stream_window is over %d",
+                         STREAM_WINDOW_MAX);
     if (options->max_message > MAX_MESSAGE_LIMIT)
         return idem_fail(err, IDEM_INVALID_ARGUMENT, "max_message is over %zu",
                          MAX_MESSAGE_LIMIT);
@@ -182,6 +191,11 @@ static enum idem_status
 check_once(const struct idem_server *server, const struct idem_method *method,
            struct idem_error *err)
 {
+    if (method && method->mode != IDEM_MODE_NONE && method->streams)
+        return idem_fail(err, IDEM_FAILED_PRECONDITION,
+                         "%s is a stream and has a mode: a record has one "
+                         "request and one reply",
+                         method->name);
     if (!method || method->mode == IDEM_MODE_NONE ||
         chain_has_band(&server->chain, IDEM_BAND_KEY))
         return IDEM_OK;

@@ -2,6 +2,7 @@
 
 #include "arena.h"
 #include "parent.h"
+#include "stream.h"
 
 #include <idem/reason.h>
 
@@ -69,7 +70,8 @@ send_end(struct server_call *call)
 
     frame.header.size =
         header_end_write(header, sizeof header, &end, &base->trailers);
-    if (outcome->status == IDEM_OK) {
+    if (outcome->status == IDEM_OK &&
+        !(base->method->streams & IDEM_STREAMS_SERVER)) {
         frame.flags |= FRAME_FLAG_MESSAGE;
         frame.payload = base->reply;
     }
@@ -90,6 +92,7 @@ leave(struct server_call *call)
 
     pthread_mutex_lock(&peer->lock);
     listens = streams_take(&peer->streams, call->stream);
+    peer->n_streaming -= call->call.stream != NULL;
     *call->link = call->next;
     if (call->next)
         call->next->link = call->link;
@@ -103,6 +106,8 @@ finish(struct call *base)
     struct server_call *call = server_call_of(base);
     struct idem_server *server = call->peer->server;
 
+    if (base->stream)
+        stream_over(base->stream, NULL);
     if (leave(call)) {
         respect_limit(call);
         send_end(call);
@@ -121,15 +126,13 @@ free_call(struct call *base)
     struct connection *connection = server_call_of(base)->peer->connection;
 
     later_fini(server_call_of(base)->later);
+    stream_fini(base->stream);
     call_fini(base); /* and with the arena the call itself */
     connection_unref(connection);
 }
 
 static const struct call_ops server_call_ops = {
-    endpoint_send,
-    finish,
-    free_call,
-    NULL,
+    endpoint_send, finish, free_call, NULL, server_stream_interrupted,
 };
 
 /* --- OPEN --- */
@@ -149,13 +152,42 @@ check_key(struct idem_bytes key, struct idem_error *err)
     return IDEM_OK;
 }
 
+/* The method is what the client thinks it is. */
+static enum idem_status
+check_shape(const struct peer *peer, const struct frame *frame,
+            const struct header_open *open, const struct idem_method *method,
+            struct idem_error *err)
+{
+    static const char *const kinds[] = {"a unary call", "a client stream",
+                                        "a server stream",
+                                        "a bidirectional stream"};
+    const unsigned whole = FRAME_FLAG_LAST | FRAME_FLAG_MESSAGE;
+    bool many = method->streams & IDEM_STREAMS_CLIENT;
+
+    if (open->streams != method->streams)
+        return idem_fail(err, IDEM_UNIMPLEMENTED,
+                         "%s is %s, and the client calls it as %s",
+                         method->name, kinds[method->streams],
+                         kinds[open->streams & IDEM_STREAMS_BOTH]);
+    if (method->streams &&
+        connection_peer_limits(peer->connection)->stream_window == 0)
+        return idem_fail(err, IDEM_UNIMPLEMENTED,
+                         "%s is %s, and the client's SETTINGS know no streams",
+                         method->name, kinds[method->streams]);
+    if ((frame->flags & whole) != (many ? 0 : whole))
+        return idem_fail(err, IDEM_UNIMPLEMENTED,
+                         many ? "an OPEN of a client stream with a message"
+                              : "an OPEN without its whole request");
+    return IDEM_OK;
+}
+
 /* What needs no memory to be refused. */
 static enum idem_status
-check_open(const struct idem_server *server, const struct frame *frame,
+check_open(const struct peer *peer, const struct frame *frame,
            const struct header_open *open, const struct method_entry *entry,
            struct idem_error *err)
 {
-    unsigned wanted = FRAME_FLAG_LAST | FRAME_FLAG_MESSAGE;
+    enum idem_status status;
 
     if (!entry)
         return idem_fail(
@@ -167,10 +199,10 @@ check_open(const struct idem_server *server, const struct frame *frame,
             err, IDEM_RESOURCE_EXHAUSTED, IDEM_REQUEST_TOO_LARGE,
             "the request is %zu bytes, the server takes "
             "%zu",
-            frame->payload.size, server->options.max_message);
-    if ((frame->flags & wanted) != wanted)
-        return idem_fail(err, IDEM_UNIMPLEMENTED,
-                         "an OPEN without its whole request");
+            frame->payload.size, peer->server->options.max_message);
+    status = check_shape(peer, frame, open, entry->method, err);
+    if (status != IDEM_OK)
+        return status;
     if (open->has_timeout && open->timeout_us == 0)
         return idem_fail(err, IDEM_DEADLINE_EXCEEDED,
                          "the deadline was over when the request came");
@@ -253,6 +285,8 @@ fill(struct server_call *call, const struct frame *frame,
     base->key.size = open->key.size;
     if (open->key.size > 0) /* empty on the wire is none */
         base->key.data = idem_arena_copy(base->arena, open->key);
+    if (base->method->streams && !server_stream_new(call))
+        return idem_fail(err, IDEM_RESOURCE_EXHAUSTED, "out of memory");
     base->request = (struct idem_bytes){
         idem_arena_copy(base->arena, frame->payload), frame->payload.size};
     if ((base->key.size > 0 && !base->key.data) || !base->request.data)
@@ -280,9 +314,16 @@ enter(struct server_call *call, struct idem_error *err)
         status = idem_fail(err, IDEM_RESOURCE_EXHAUSTED,
                            "%u calls are in flight on this connection",
                            peer->streams.count);
+    else if (call->call.stream &&
+             peer->n_streaming >= peer->server->options.max_streaming)
+        status = idem_fail(err, IDEM_RESOURCE_EXHAUSTED,
+                           "max_streaming: %u streams are open on this "
+                           "connection",
+                           peer->n_streaming);
     else if (!streams_add(&peer->streams, call->stream, call))
         status = idem_fail(err, IDEM_RESOURCE_EXHAUSTED, "out of memory");
     if (status == IDEM_OK) {
+        peer->n_streaming += call->call.stream != NULL;
         call->next = peer->calls;
         call->link = &peer->calls;
         if (call->next)
@@ -301,8 +342,7 @@ server_call_open(struct peer *peer, const struct frame *frame,
 {
     struct idem_error err = {0};
     struct server_call *call = NULL;
-    enum idem_status status =
-        check_open(peer->server, frame, open, entry, &err);
+    enum idem_status status = check_open(peer, frame, open, entry, &err);
 
     if (status == IDEM_OK) {
         call = new_call(peer, frame);
@@ -317,7 +357,7 @@ server_call_open(struct peer *peer, const struct frame *frame,
         call_begin(&call->call);
         return;
     }
-    peer_refuse(peer, frame->stream, &err);
+    peer_end(peer, frame->stream, &err, IDEM_EFFECT_REFUSED);
     if (call)
         call_unref(&call->call);
 }

@@ -64,6 +64,7 @@ struct peer {
     struct streams streams;
     struct server_call *calls; /* not finished, also detached ones */
     uint32_t last_stream;
+    unsigned n_streaming; /* of the streams, calls of many messages */
     bool draining;
     struct peer_watch watch;
 };
@@ -78,7 +79,9 @@ struct server_call {
     uint32_t stream;
     struct server_call *next, **link; /* the peer's lock */
     struct job job;
-    struct later *later; /* dispatch ASYNC, from the endpoint on; else NULL */
+    struct later *later; /* unary with dispatch ASYNC, from the endpoint on;
+                          * else NULL */
+    struct ProtobufCMessage *reply; /* of a stream in callback style */
 };
 
 struct idem_server {
@@ -133,9 +136,12 @@ void peer_cut(struct peer *peer);
 void peers_each(struct idem_server *server, bool ready_only,
                 void (*visit)(struct peer *peer));
 
-/* An END for a call that was never made. */
-void peer_refuse(struct peer *peer, uint32_t stream,
-                 const struct idem_error *err);
+/* An END for a call that was never made, or is not listened to any more. */
+void peer_end(struct peer *peer, uint32_t stream, const struct idem_error *err,
+              enum idem_effect effect);
+
+/* The client does not listen to this stream any more. False: it did not. */
+bool peer_detach(struct peer *peer, uint32_t stream);
 
 /* --- server_watch.c --- */
 
@@ -151,6 +157,29 @@ void server_call_open(struct peer *peer, const struct frame *frame,
                       const struct header_open *open,
                       const struct method_entry *entry);
 
+/* --- server_stream.c --- */
+
+/* For a call whose method streams, before it is in its peer's lists. False: out
+ * of memory. */
+bool server_stream_new(struct server_call *call) IDEM_MUST_CHECK;
+
+/* MESSAGE and WINDOW. */
+void server_stream_frame(struct peer *peer, const struct frame *frame);
+
+/* The peer's connection has room again. */
+void server_stream_roomy(void *peer);
+
+/* It was interrupted while its handler ran. */
+void server_stream_interrupted(struct call *call);
+
+/* How the call ends of which its handler said that. */
+enum idem_status server_stream_verdict(struct server_call *call,
+                                       enum idem_status status);
+
+/* A handler of dispatch ASYNC has returned. WAIT: idem_stream_close answers. */
+enum idem_step server_stream_served(struct server_call *call,
+                                    enum idem_status status);
+
 /* --- endpoint.c --- */
 enum idem_step endpoint_send(struct call *call);
 
@@ -163,16 +192,30 @@ struct ProtobufCMessage *endpoint_begin(struct server_call *call);
 void endpoint_pack(struct server_call *call,
                    const struct ProtobufCMessage *reply);
 
-/* For workers_set_let_go: the connection that a worker keeps. */
-void endpoint_let_go(void *connection);
-
 /* For idem_context_run. */
 void endpoint_run(struct idem_context *context);
+
+/* The end of a call in callback style, on any thread. */
+void endpoint_close(struct server_call *call, enum idem_status status);
+
+/* Turned away: too many wait for a worker. */
+void endpoint_refuse_full(struct server_call *call);
+
+/* --- endpoint_together.c --- */
+
+/* For workers_set_let_go: the connection that a worker keeps. */
+void endpoint_let_go(void *connection);
 
 /* Jobs of this peer's calls that are sent down on this thread are gathered,
  * from here until NULL, for endpoint_push_gathered: one push, one wake. */
 void endpoint_gather(struct peer *peer);
 void endpoint_push_gathered(void);
+
+/* Whether jobs of this peer's calls are gathered on this thread now. One that
+ * is cannot be withdrawn before it is pushed; whoever runs it looks once more.
+ */
+bool endpoint_gathers(const struct peer *peer);
+void endpoint_gather_job(struct workers *workers, struct job *job);
 
 /* What is written now, or with the next replies of this worker. */
 void endpoint_flush(struct connection *connection);
@@ -191,6 +234,20 @@ void later_give_up(struct later *later);
 
 /* NULL is fine. */
 void later_fini(struct later *later);
+
+static inline struct server_call *
+server_call_of_context(const struct idem_context *context)
+{
+    return (struct server_call *)((uintptr_t)context -
+                                  offsetof(struct server_call, context));
+}
+
+static inline struct server_call *
+server_call_of_job(struct job *job)
+{
+    return (struct server_call *)((char *)job -
+                                  offsetof(struct server_call, job));
+}
 
 static inline struct server_call *
 server_call_of(struct call *call)

@@ -11,13 +11,14 @@
 /* --- In --- */
 
 void
-peer_refuse(struct peer *peer, uint32_t stream, const struct idem_error *err)
+peer_end(struct peer *peer, uint32_t stream, const struct idem_error *err,
+         enum idem_effect effect)
 {
     uint8_t header[FRAME_HEADER_MAX];
     const struct idem_clock *clock = peer->server->clock;
     struct header_end end = {
         .status = err->status,
-        .effect = IDEM_EFFECT_REFUSED,
+        .effect = effect,
         .message = idem_bytes_of(err->message),
         .reason = idem_bytes_of(err->reason),
         .server_time_ms = clock->wall_ms(clock),
@@ -86,7 +87,7 @@ take_open(struct peer *peer, const struct frame *frame)
         return NULL;
     }
     idem_fail(&err, IDEM_INTERNAL, "the header of OPEN cannot be read");
-    peer_refuse(peer, frame->stream, &err);
+    peer_end(peer, frame->stream, &err, IDEM_EFFECT_REFUSED);
     return NULL;
 }
 
@@ -109,8 +110,7 @@ on_settled(void *with)
     endpoint_push_gathered();
 }
 
-/* The client does not listen to this stream any more: its call, with a
- * reference. */
+/* The same, with a reference of its call. */
 static struct server_call *
 detach(struct peer *peer, uint32_t stream)
 {
@@ -124,6 +124,16 @@ detach(struct peer *peer, uint32_t stream)
     return call;
 }
 
+bool
+peer_detach(struct peer *peer, uint32_t stream)
+{
+    struct server_call *call = detach(peer, stream);
+
+    if (call)
+        call_unref(&call->call);
+    return call;
+}
+
 static void
 take_detach(struct peer *peer, const struct frame *frame)
 {
@@ -131,7 +141,8 @@ take_detach(struct peer *peer, const struct frame *frame)
 
     if (!call)
         return;
-    if (frame->type == FRAME_CANCEL)
+    /* What a stream says has no other listener. */
+    if (frame->type == FRAME_CANCEL || call->call.stream)
         call_interrupt(&call->call, IDEM_CANCELLED);
     call_unref(&call->call);
 }
@@ -147,6 +158,10 @@ on_frame(void *with, const struct frame *frame)
     case FRAME_CANCEL:
     case FRAME_DETACH:
         take_detach(peer, frame);
+        return NULL;
+    case FRAME_MESSAGE:
+    case FRAME_WINDOW:
+        server_stream_frame(peer, frame);
         return NULL;
     default:
         return NULL; /* of the future */
@@ -243,6 +258,7 @@ static const struct connection_events peer_events = {
     .frame = on_frame,
     .ping = peer_watch_ping,
     .settled = on_settled,
+    .roomy = server_stream_roomy,
     .closed = on_closed,
     .gone = on_gone,
 };
@@ -286,7 +302,8 @@ new_peer(struct idem_server *server, struct io_stream *stream)
     struct peer *peer = calloc(1, sizeof *peer);
     struct connection_options options = {
         .server = true,
-        .limits = {server->options.max_message, server->options.max_streams},
+        .limits = {server->options.max_message, server->options.max_streams,
+                   server->options.stream_window},
         .clock = server->clock,
         .events = &peer_events,
         .with = peer,

@@ -51,8 +51,8 @@ peer_drain(struct peer *peer)
     peer_retire(peer, "drain");
 }
 
-/* A call with a key goes on, its answer will be asked for again; one without
- * can be of no use to anybody. */
+/* A call with a key goes on, its answer will be asked for again; one without,
+ * or a stream, can be of no use to anybody. */
 void
 peer_interrupt(struct peer *peer, enum idem_status status, bool keyed_too)
 {
@@ -62,7 +62,7 @@ peer_interrupt(struct peer *peer, enum idem_status status, bool keyed_too)
     while (n > 0) {
         struct server_call *call = calls[--n];
 
-        if (keyed_too || call->call.base.key.size == 0)
+        if (keyed_too || call->call.base.key.size == 0 || call->call.stream)
             call_interrupt(&call->call, status);
         call_unref(&call->call);
     }

@@ -117,3 +117,16 @@ streams_take_above(struct streams *streams, uint32_t id, uint32_t *at)
     }
     return NULL;
 }
+
+void **
+streams_all(const struct streams *streams, uint32_t *n)
+{
+    void **all = calloc((size_t)streams->count + 1, sizeof *all);
+
+    IDEM_ASSERT(all);
+    *n = 0;
+    for (uint32_t i = 0; streams->slots && i <= streams->mask; i++)
+        if (streams->slots[i].id)
+            all[(*n)++] = streams->slots[i].what;
+    return all;
+}

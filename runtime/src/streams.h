@@ -24,6 +24,9 @@ bool streams_add(struct streams *streams, uint32_t id, void *what)
 void *streams_find(const struct streams *streams, uint32_t id);
 void *streams_take(struct streams *streams, uint32_t id);
 
+/* All that are there, in an array that is the caller's. */
+void **streams_all(const struct streams *streams, uint32_t *n) IDEM_MUST_CHECK;
+
 /* The next with an id over this, taken out; NULL: none. *at is 0 at first, and
  * nothing else is added or taken between the calls that share it: so that all
  * of them together look at each slot about once. */

@@ -16,6 +16,8 @@ validate_request(struct idem_interceptor *self, struct idem_call *call)
     struct ProtobufCMessage *message;
     struct idem_error err;
 
+    if (call->method->streams & IDEM_STREAMS_CLIENT)
+        return IDEM_NEXT; /* each message is checked as it is read */
     if (idem_message_unpack(call->method->request, call->request,
                             &validate->limits, call->arena, &message,
                             &err) != IDEM_OK) {

@@ -37,6 +37,7 @@ check_open_alike(struct idem_bytes bytes, const struct header_open *open)
     IDEM_ASSERT(read->method_id == open->method_id);
     IDEM_ASSERT(read->attempt == open->attempt);
     IDEM_ASSERT(read->ack_below == open->ack_below);
+    IDEM_ASSERT(read->streams == open->streams);
     IDEM_ASSERT(!open->has_timeout || read->timeout_us == open->timeout_us);
     idem__v1__open_header__free_unpacked(read, NULL);
 }
@@ -70,6 +71,7 @@ try_open(struct idem_bytes bytes, struct idem_arena *arena)
     IDEM_ASSERT(open.timeout_us == again.timeout_us);
     IDEM_ASSERT(attempt_of(&open) == attempt_of(&again));
     IDEM_ASSERT(open.ack_below == again.ack_below);
+    IDEM_ASSERT(open.streams == again.streams);
     IDEM_ASSERT(header_open_metadata(view, &same, arena, NULL) == IDEM_OK);
     IDEM_ASSERT(same_metadata(&metadata, &same));
 }
@@ -131,6 +133,7 @@ try_settings(struct idem_bytes bytes)
     IDEM_ASSERT(settings.max_message == again.max_message);
     IDEM_ASSERT(settings.max_streams == again.max_streams);
     IDEM_ASSERT(settings.time_ms == again.time_ms);
+    IDEM_ASSERT(settings.stream_window == again.stream_window);
     IDEM_ASSERT(is_same(settings.identity, again.identity));
 }
 
@@ -149,6 +152,20 @@ try_goaway(struct idem_bytes bytes)
     IDEM_ASSERT(is_same(goaway.reason, again.reason));
 }
 
+static void
+try_window(struct idem_bytes bytes)
+{
+    uint8_t written[16];
+    struct header_window window, again;
+    struct idem_bytes view = {written, 0};
+
+    if (!header_window_read(bytes, &window))
+        return;
+    view.size = header_window_write(written, sizeof written, &window);
+    IDEM_ASSERT(header_window_read(view, &again));
+    IDEM_ASSERT(window.credit == again.credit);
+}
+
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -159,7 +176,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     arena = arena_new(4096, 0);
     IDEM_ASSERT(arena);
-    switch (fuzz_take_byte(&input) % 4) {
+    switch (fuzz_take_byte(&input) % 5) {
     case 0:
         try_open(input, arena);
         break;
@@ -168,6 +185,9 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         break;
     case 2:
         try_settings(input);
+        break;
+    case 3:
+        try_window(input);
         break;
     default:
         try_goaway(input);

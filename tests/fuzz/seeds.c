@@ -158,8 +158,8 @@ end_header(uint8_t *bytes, struct idem_arena *arena)
 static struct idem_bytes
 settings_header(uint8_t *bytes)
 {
-    const struct header_settings settings = {1, 4194304, 1000, 1700000000000,
-                                             idem_bytes_of("server-1")};
+    const struct header_settings settings = {
+        1, 4194304, 1000, 1700000000000, idem_bytes_of("server-1"), 262144};
 
     return (struct idem_bytes){
         bytes, header_settings_write(bytes, FRAME_HEADER_MAX, &settings)};

@@ -131,7 +131,10 @@ struct header_settings
 wire_hello(struct wire *wire, uint32_t max_message)
 {
     uint8_t preface[FRAME_PREFACE], header[64];
-    struct header_settings mine = {.version = 1, .max_message = max_message};
+    struct header_settings mine = {.version = 1,
+                                   .max_message = max_message,
+                                   .max_streams = 100,
+                                   .stream_window = wire->stream_window};
     struct header_settings theirs;
     struct frame frame = {.type = FRAME_SETTINGS, .header = {header, 0}};
 

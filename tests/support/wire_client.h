@@ -11,7 +11,8 @@ struct wire {
     int fd;
     uint8_t *bytes; /* received, not taken yet */
     size_t size, room;
-    size_t taken; /* by the last frame */
+    size_t taken;           /* by the last frame */
+    uint32_t stream_window; /* that wire_hello says; 0: knows no streams */
 };
 
 /* address is "tcp://127.0.0.1:4711". Says nothing yet. */

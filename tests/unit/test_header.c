@@ -171,12 +171,13 @@ protobuf_and_we_read_our_end_alike(void **state)
 }
 
 static void
-settings_and_goaway_go_round(void **state)
+settings_goaway_and_window_go_round(void **state)
 {
     uint8_t bytes[128];
     struct idem_bytes view = {bytes, 0};
-    struct header_settings settings = {1, 1000, 2000, 3000, text("me")};
+    struct header_settings settings = {1, 1000, 2000, 3000, text("me"), 4000};
     struct header_goaway goaway = {77, text("drain")};
+    struct header_window window = {5000};
 
     (void)state;
     view.size = header_settings_write(bytes, sizeof bytes, &settings);
@@ -186,10 +187,14 @@ settings_and_goaway_go_round(void **state)
     assert_int_equal(settings.max_streams, 2000);
     assert_int_equal(settings.time_ms, 3000);
     assert_text(settings.identity, "me");
+    assert_int_equal(settings.stream_window, 4000);
     view.size = header_goaway_write(bytes, sizeof bytes, &goaway);
     assert_true(header_goaway_read(view, &goaway));
     assert_int_equal(goaway.last_stream, 77);
     assert_text(goaway.reason, "drain");
+    view.size = header_window_write(bytes, sizeof bytes, &window);
+    assert_true(header_window_read(view, &window));
+    assert_int_equal(window.credit, 5000);
 }
 
 /* An exact copy, so that one byte too far is seen. */
@@ -300,7 +305,7 @@ main(void)
         cmocka_unit_test(we_read_our_own_open),
         cmocka_unit_test(a_timeout_of_nothing_is_not_the_same_as_none),
         cmocka_unit_test(protobuf_and_we_read_our_end_alike),
-        cmocka_unit_test(settings_and_goaway_go_round),
+        cmocka_unit_test(settings_goaway_and_window_go_round),
         cmocka_unit_test(every_truncation_is_refused_or_whole),
         cmocka_unit_test(no_byte_that_is_changed_makes_a_crash),
         cmocka_unit_test(unknown_fields_are_skipped),

@@ -38,6 +38,8 @@ struct idem_call {
     const struct idem_peer *peer;           /* server: whence */
     bool confidential; /* client: the metadata has a secret: the call goes over
                         * secure transports only, else it fails */
+    bool committed;    /* client: a stream that cannot be begun again: something
+                        * of it has come, or what was written is not kept */
     struct idem_metadata metadata;
     struct idem_bytes request; /* serialized; one buffer for all attempts */
     const struct ProtobufCMessage *message; /* unpacked request; the server's

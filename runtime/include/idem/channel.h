@@ -31,6 +31,8 @@ struct idem_channel_options {
     unsigned max_in_flight; /* calls on all addresses together: over it a call
                              * fails, or waits (wait_for_ready); 0: no limit */
     size_t max_message;     /* bytes each way; 0: 4 MiB */
+    uint32_t stream_window; /* bytes of a stream that come unasked; 0: 256 KiB.
+                             * More is faster on long ways, and memory */
     size_t max_buffered;    /* bytes of requests that wait or fly; 0: 64 MiB */
     bool own_loop; /* callbacks run in idem_channel_process, and nowhere else */
     const struct idem_clock *clock; /* NULL: the system's. Must outlive it */

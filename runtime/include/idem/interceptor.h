@@ -3,6 +3,7 @@
 
 #include <idem/status.h>
 
+struct idem_arena;
 struct idem_call;
 struct idem_channel;
 struct idem_interceptor;
@@ -38,6 +39,22 @@ enum idem_band {
 typedef enum idem_step idem_intercept_fn(struct idem_interceptor *self,
                                          struct idem_call *call);
 
+/* A message of a stream on its way through the chain. */
+struct idem_stream_message {
+    bool sent;                /* by this side; false: received */
+    uint64_t number;          /* in its direction, from 1 */
+    struct idem_bytes bytes;  /* serialized; may be replaced, by bytes … */
+    struct idem_arena *arena; /* … of this, which lives as long as the message
+                               */
+};
+
+/* Not IDEM_OK: err is filled. A message to be sent is not, and the writer is
+ * told; one that was received ends the stream so. */
+typedef enum idem_status
+idem_intercept_message_fn(struct idem_interceptor *self, struct idem_call *call,
+                          struct idem_stream_message *message,
+                          struct idem_error *err);
+
 struct idem_interceptor_ops {
     const char *name;
     enum idem_band band;
@@ -50,6 +67,13 @@ struct idem_interceptor_ops {
      * IDEM_NEXT, in reverse order; who answers does not see its own answer.
      * Same rules. */
     idem_intercept_fn *reply;
+
+    /* Optional. Each message of a stream, between the call's request and its
+     * reply: inward on its way to the wire on a client and to the handler on a
+     * server, outward on the other way. Not the request of a server stream and
+     * not the reply of a client stream: those are the call's. Must not block;
+     * of one direction of a call one at a time, on any thread. */
+    idem_intercept_message_fn *message;
 
     /* Optional. Once per call in which request or reply ran, when the call is
      * over and about to be freed: drop what is kept in the call's state. */

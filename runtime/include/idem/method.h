@@ -16,6 +16,14 @@ enum idem_mode {
     IDEM_MODE_LEASED = 3,      /* effect is outside the database */
 };
 
+/* Which side sends more than one message: bits. */
+enum idem_streams {
+    IDEM_STREAMS_NONE = 0, /* unary */
+    IDEM_STREAMS_CLIENT = 1,
+    IDEM_STREAMS_SERVER = 2,
+    IDEM_STREAMS_BOTH = 3,
+};
+
 /* TRANSACTION: how the handler writes. */
 enum idem_transaction {
     IDEM_TRANSACTION_INTERACTIVE = 1, /* it runs SQL itself */
@@ -56,7 +64,8 @@ enum idem_oversize {
 enum idem_dispatch {
     IDEM_DISPATCH_POOL = 1,   /* on a worker: the handler may block */
     IDEM_DISPATCH_INLINE = 2, /* on the I/O thread: it never blocks */
-    IDEM_DISPATCH_ASYNC = 3,  /* it keeps the context and answers later */
+    IDEM_DISPATCH_ASYNC = 3,  /* it keeps the context and answers later; of a
+                               * stream: in callbacks (stream.h) */
 };
 
 /* What a probe found out of an execution that ended half-way. */
@@ -125,6 +134,7 @@ struct idem_method {
     idem_invoke_probe_fn *probe; /* after_crash PROBE; NULL: UNKNOWN */
     idem_invoke_fn *rebuild;     /* oversize REBUILD; NULL: as DIGEST */
 
+    enum idem_streams streams;
     enum idem_mode mode;
     enum idem_dispatch dispatch;
     bool read_only;  /* idempotency_level = NO_SIDE_EFFECTS */

@@ -20,6 +20,7 @@
     X(THROTTLED, "too many calls fail: the throttle is closed")                \
     X(IN_DOUBT, "without a key it might take effect twice")                    \
     X(BUFFER, "the request is over what is kept for another attempt")          \
+    X(COMMITTED, "the stream has gone too far to be begun again")              \
     X(ATTEMPTS, "all attempts are used up")                                    \
     X(DEADLINE, "the next attempt would begin after the deadline")             \
     X(BUDGET, "the channel's budget of repeats is used up")

@@ -18,11 +18,14 @@ struct idem_server_options {
     unsigned max_queued; /* jobs that wait for a worker; 0: 10,000. Over it a
                           * call is REFUSED with RESOURCE_EXHAUSTED */
     unsigned max_connections; /* 0: 10,000 */
-    unsigned max_streams; /* calls in flight on one connection; 0: 100,000 */
-    size_t max_message;   /* bytes each way; 0: 4 MiB */
-    size_t max_metadata;  /* of a call, as metadata.h counts; 0: 8,192, which is
-                           * the most */
-    unsigned max_depth;   /* of messages inside messages; 0: 100, the most */
+    unsigned max_streams;   /* calls in flight on one connection; 0: 100,000 */
+    unsigned max_streaming; /* … of them calls of many messages; 0: 1,000 */
+    uint32_t stream_window; /* bytes of one of these that come unasked: its
+                             * memory, with a message; 0: 256 KiB */
+    size_t max_message;     /* bytes each way; 0: 4 MiB */
+    size_t max_metadata; /* of a call, as metadata.h counts; 0: 8,192, which is
+                          * the most */
+    unsigned max_depth;  /* of messages inside messages; 0: 100, the most */
     int64_t hello_timeout_ms; /* for a new connection's preface; 0: 10,000 */
     int64_t stall_timeout_ms; /* for a frame that is begun, to come or to be
                                * taken, and 1 ms more for each 8 bytes of it;

@@ -1,4 +1,4 @@
-/* What the generator writes for proto/shop/rich.proto is what golden/ has, but
+/* What the generator writes for proto/shop is what golden/ has, but
  * for the bytes of the descriptors. IDEM_GOLDEN_UPDATE=1 writes golden/ anew.
  */
 #include "support.h"
@@ -36,14 +36,13 @@ update(const char *path, const char *text)
 }
 
 static void
-check(const char *name)
+check(const char *target, const char *name)
 {
     char made_path[4096], golden_path[4096];
     char *made, *golden;
 
-    snprintf(made_path, sizeof(made_path),
-             "%s/tests/unit/gen/gen_rich.idl/shop/%s",
-             file_dir("IDEM_BINARY_DIR"), name);
+    snprintf(made_path, sizeof(made_path), "%s/tests/unit/gen/%s.idl/shop/%s",
+             file_dir("IDEM_BINARY_DIR"), target, name);
     snprintf(golden_path, sizeof(golden_path), "%s/tests/unit/gen/golden/%s",
              file_dir("IDEM_SOURCE_DIR"), name);
     made = file_read(made_path);
@@ -62,22 +61,30 @@ static void
 the_header_is_the_golden_one(void **state)
 {
     (void)state;
-    check("rich.idem.h");
+    check("gen_rich", "rich.idem.h");
 }
 
 static void
 the_source_is_the_golden_one(void **state)
 {
     (void)state;
-    check("rich.idem.c");
+    check("gen_rich", "rich.idem.c");
 }
 
 static void
 messages_alone_need_no_runtime(void **state)
 {
     (void)state;
-    check("common.idem.h");
-    check("common.idem.c");
+    check("gen_rich", "common.idem.h");
+    check("gen_rich", "common.idem.c");
+}
+
+static void
+a_stream_has_both_styles_on_both_sides(void **state)
+{
+    (void)state;
+    check("gen_streams", "streams.idem.h");
+    check("gen_streams", "streams.idem.c");
 }
 
 int
@@ -87,6 +94,7 @@ main(void)
         cmocka_unit_test(the_header_is_the_golden_one),
         cmocka_unit_test(the_source_is_the_golden_one),
         cmocka_unit_test(messages_alone_need_no_runtime),
+        cmocka_unit_test(a_stream_has_both_styles_on_both_sides),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

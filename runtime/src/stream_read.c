@@ -1,0 +1,257 @@
+#include "stream.h"
+
+#include "header.h"
+
+#include <idem/message.h>
+#include <idem/reason.h>
+
+/* What comes on a stream, and what a peer may send: no more than its credit,
+ * and nothing after its end. */
+
+#define UNPACKING_FIRST 2048
+
+/* --- The connection's thread --- */
+
+static enum idem_status
+broken(const struct idem_stream *stream, const char *what,
+       struct idem_error *err)
+{
+    return idem_fail(err, IDEM_INTERNAL, "message %llu of stream %u %s",
+                     (unsigned long long)stream->n_came + 1, stream->id, what);
+}
+
+static enum idem_status
+too_large(const struct idem_stream *stream, size_t size, struct idem_error *err)
+{
+    return idem_fail_reason(
+        err, IDEM_RESOURCE_EXHAUSTED,
+        stream->server ? IDEM_REQUEST_TOO_LARGE : IDEM_REPLY_TOO_LARGE,
+        "message %llu of the stream is %zu bytes, the %s takes %zu",
+        (unsigned long long)stream->n_came + 1, size,
+        stream->server ? "server" : "channel", stream->max_message);
+}
+
+/* With the lock. */
+static enum idem_status
+put(struct idem_stream *stream, const struct frame *frame,
+    struct idem_error *err)
+{
+    if (stream->granted <= 0)
+        return broken(stream, "is past its credit", err);
+    if (frame->oversize)
+        return too_large(stream, frame->payload.size, err);
+    stream->granted -= (int64_t)(frame->payload.size + STREAM_COST);
+    if (!inflow_put(&stream->in, frame->payload))
+        return idem_fail(err, IDEM_RESOURCE_EXHAUSTED,
+                         "no memory for a message of %zu bytes",
+                         frame->payload.size);
+    stream->n_came++;
+    stream_commit(stream);
+    return IDEM_OK;
+}
+
+/* With the lock. */
+static enum idem_status
+take(struct idem_stream *stream, const struct frame *frame,
+     struct idem_error *err)
+{
+    bool has = frame->flags & FRAME_FLAG_MESSAGE;
+    bool last = frame->flags & FRAME_FLAG_LAST;
+    enum idem_status status = IDEM_OK;
+
+    if (stream->in_ended)
+        return broken(stream, "is after the end of its side", err);
+    if (!has && !last)
+        return broken(stream, "says nothing: neither MESSAGE nor LAST", err);
+    if (last && !stream->server)
+        return broken(stream, "has LAST, and a server ends with END", err);
+    if (has)
+        status = put(stream, frame, err);
+    stream->in_ended = last;
+    pthread_cond_broadcast(&stream->changed);
+    return status;
+}
+
+enum idem_status
+stream_take_message(struct idem_stream *stream, const struct frame *frame,
+                    struct idem_error *err)
+{
+    enum idem_status status = IDEM_OK;
+
+    pthread_mutex_lock(&stream->lock);
+    if (!stream->over)
+        status = take(stream, frame, err);
+    pthread_mutex_unlock(&stream->lock);
+    return status;
+}
+
+enum idem_status
+stream_take_window(struct idem_stream *stream, const struct frame *frame,
+                   struct idem_error *err)
+{
+    struct header_window window;
+    enum idem_status status = IDEM_OK;
+
+    if (!header_window_read(frame->header, &window))
+        return idem_fail(err, IDEM_INTERNAL,
+                         "the WINDOW of stream %u cannot be read", stream->id);
+    pthread_mutex_lock(&stream->lock);
+    stream->credit += window.credit;
+    if (stream->credit > STREAM_WINDOW_MAX)
+        status = idem_fail(err, IDEM_INTERNAL,
+                           "the WINDOWs of stream %u give over %d bytes",
+                           stream->id, STREAM_WINDOW_MAX);
+    else
+        stream_pump(stream);
+    pthread_cond_broadcast(&stream->changed);
+    pthread_mutex_unlock(&stream->lock);
+    return status;
+}
+
+/* --- The reader's --- */
+
+/* What was read is credit for what is to come. */
+static void
+give_credit(struct idem_stream *stream)
+{
+    uint8_t header[16];
+    const struct header_window window = {.credit = (uint32_t)stream->taken};
+    struct frame frame = {.type = FRAME_WINDOW, .header = {header, 0}};
+    struct connection *connection;
+
+    frame.header.size = header_window_write(header, sizeof header, &window);
+    pthread_mutex_lock(&stream->lock);
+    connection = stream->over || stream->in_ended ? NULL : stream->connection;
+    if (connection) {
+        connection_ref(connection);
+        frame.stream = stream->id;
+        stream->granted += (int64_t)stream->taken;
+        (void)connection_append(connection, &frame, (struct outbox_hold){0},
+                                NULL);
+    }
+    pthread_mutex_unlock(&stream->lock);
+    stream->taken = 0;
+    if (!connection)
+        return;
+    stream->side->flush(connection, false);
+    connection_unref(connection);
+}
+
+static enum idem_status
+unpack(struct idem_stream *stream, struct idem_bytes bytes,
+       struct ProtobufCMessage **message, struct idem_error *err)
+{
+    const struct idem_message_limits limits = {.max_size = stream->max_message};
+    enum idem_status status;
+
+    if (!stream->unpacking)
+        stream->unpacking = arena_new(UNPACKING_FIRST, 0);
+    if (!stream->unpacking)
+        return idem_fail(err, IDEM_RESOURCE_EXHAUSTED, "out of memory");
+    arena_reset(stream->unpacking);
+    stream->n_read++;
+    status = stream_pass_hooks(stream, false, &bytes, err);
+    if (status != IDEM_OK)
+        return status;
+    return idem_message_unpack(stream->reads, bytes, &limits, stream->unpacking,
+                               message, err);
+}
+
+static bool
+turn(struct idem_stream *stream)
+{
+    bool turned;
+
+    pthread_mutex_lock(&stream->lock);
+    turned = inflow_turn(&stream->in);
+    pthread_mutex_unlock(&stream->lock);
+    return turned;
+}
+
+const struct ProtobufCMessage *
+stream_read(struct idem_stream *stream)
+{
+    struct ProtobufCMessage *message;
+    struct idem_bytes bytes;
+    struct idem_error err;
+
+    if (stream->failed)
+        return NULL;
+    if (!inflow_next(&stream->in, &bytes) &&
+        !(turn(stream) && inflow_next(&stream->in, &bytes)))
+        return NULL;
+    stream->taken += bytes.size + STREAM_COST;
+    if (unpack(stream, bytes, &message, &err) != IDEM_OK) {
+        stream->failed = true;
+        stream->side->fail(stream, &err);
+        return NULL;
+    }
+    if (stream->taken >= stream->window / 2)
+        give_credit(stream);
+    return message;
+}
+
+/* --- Blocking style --- */
+
+/* With the lock: nothing more will come. */
+static bool
+is_dry(const struct idem_stream *stream)
+{
+    return stream->over || (stream->server && stream->in_ended);
+}
+
+static void
+flush_now(struct idem_stream *stream)
+{
+    struct connection *connection;
+
+    pthread_mutex_lock(&stream->lock);
+    connection = stream->connection;
+    if (connection)
+        connection_ref(connection);
+    pthread_mutex_unlock(&stream->lock);
+    if (!connection)
+        return;
+    stream->side->flush(connection, true);
+    connection_unref(connection);
+}
+
+/* True: there is one, or was when the lock was let go of. */
+static bool
+await_message(struct idem_stream *stream)
+{
+    const struct idem_clock *clock = stream->call->base.clock;
+    bool came;
+
+    flush_now(stream);
+    pthread_mutex_lock(&stream->lock);
+    while (stream->in.filling.size == 0 && !is_dry(stream))
+        clock->wait_until(clock, &stream->changed, &stream->lock, INT64_MAX);
+    came = stream->in.filling.size > 0;
+    pthread_mutex_unlock(&stream->lock);
+    return came;
+}
+
+/* A handler that was given up reads no more; a client's caller has all that
+ * came before the end. */
+static bool
+is_given_up(const struct idem_stream *stream)
+{
+    return stream->server &&
+           idem_call_interrupted_by(&stream->call->base) != IDEM_OK;
+}
+
+const struct ProtobufCMessage *
+idem_stream_next(struct idem_stream *stream)
+{
+    const struct ProtobufCMessage *message;
+
+    if (!stream->blocks)
+        return NULL;
+    do {
+        if (is_given_up(stream))
+            return NULL;
+        message = stream_read(stream);
+    } while (!message && !stream->failed && await_message(stream));
+    return message;
+}

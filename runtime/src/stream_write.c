@@ -1,0 +1,230 @@
+#include "stream.h"
+
+#include <idem/message.h>
+#include <idem/reason.h>
+
+/* What a stream's end writes: as far as the peer's credit goes, and no further.
+ * A message may be larger than the credit that is left, so that each can go at
+ * all; then the next one waits for longer. */
+
+#define KEPT_MAX STREAM_WINDOW /* bytes for another attempt */
+#define UNFLUSHED_MAX 32768    /* bytes of messages that wait for others */
+#define PACKING_FIRST 1024
+
+/* --- Onto the connection: with the lock --- */
+
+bool
+stream_has_room(const struct idem_stream *stream)
+{
+    return stream->connection && !stream->over &&
+           backlog_is_through(&stream->written) && stream->credit > 0 &&
+           !connection_crowded(stream->connection);
+}
+
+static void
+append(struct idem_stream *stream, uint8_t flags, struct idem_bytes message)
+{
+    const struct frame frame = {
+        .type = FRAME_MESSAGE,
+        .flags = flags,
+        .stream = stream->id,
+        .payload = message,
+    };
+
+    /* One that is closed ends the call, which says so. */
+    (void)connection_append(stream->connection, &frame, (struct outbox_hold){0},
+                            NULL);
+}
+
+static void
+append_message(struct idem_stream *stream, struct idem_bytes message)
+{
+    append(stream, FRAME_FLAG_MESSAGE, message);
+    stream->credit -= (int64_t)(message.size + STREAM_COST);
+}
+
+/* The server's side ends with END. */
+static bool
+is_to_say_last(const struct idem_stream *stream)
+{
+    return !stream->server && stream->out_ended && !stream->said_last &&
+           (stream->call->base.method->streams & IDEM_STREAMS_CLIENT) &&
+           backlog_is_through(&stream->written);
+}
+
+void
+stream_pump(struct idem_stream *stream)
+{
+    struct idem_bytes message;
+
+    if (!stream->connection || stream->over)
+        return;
+    while (stream->credit > 0 && backlog_next(&stream->written, &message))
+        append_message(stream, message);
+    if (is_to_say_last(stream)) {
+        append(stream, FRAME_FLAG_LAST, (struct idem_bytes){0});
+        stream->said_last = true;
+    }
+    if (!stream->keeps && backlog_is_through(&stream->written))
+        backlog_clear(&stream->written, 0);
+}
+
+void
+stream_commit(struct idem_stream *stream)
+{
+    if (stream->server || stream->call->base.committed)
+        return;
+    stream->call->base.committed = true;
+    stream->keeps = false;
+    if (backlog_is_through(&stream->written))
+        backlog_clear(&stream->written, 0);
+}
+
+static void
+keep(struct idem_stream *stream, struct idem_bytes message)
+{
+    if (!stream->keeps) {
+        stream_commit(stream);
+        return;
+    }
+    if (stream->written.size + message.size > KEPT_MAX ||
+        !backlog_put(&stream->written, message)) {
+        stream_commit(stream);
+        return;
+    }
+    stream->written.at = stream->written.size;
+}
+
+/* Why nothing can be written any more; OK: it can. */
+static enum idem_status
+why_closed(const struct idem_stream *stream)
+{
+    const struct call *call = stream->call;
+    enum idem_status status = stream->error.status;
+
+    if (!stream->over)
+        return stream->out_ended ? IDEM_FAILED_PRECONDITION : IDEM_OK;
+    if (status == IDEM_OK)
+        status = stream->server ? idem_call_interrupted_by(&call->base)
+                                : call->base.outcome.status;
+    return status == IDEM_OK ? IDEM_FAILED_PRECONDITION : status;
+}
+
+/* --- One message --- */
+
+static enum idem_status
+pack(struct idem_stream *stream, const struct ProtobufCMessage *message,
+     struct idem_bytes *bytes, struct idem_error *err)
+{
+    enum idem_status status;
+
+    if (!stream->packing)
+        stream->packing = arena_new(PACKING_FIRST, 0);
+    if (!stream->packing)
+        return idem_fail(err, IDEM_RESOURCE_EXHAUSTED, "out of memory");
+    arena_reset(stream->packing);
+    status = idem_message_pack(message, stream->packing, bytes, err);
+    if (status != IDEM_OK)
+        return status;
+    stream->n_written++;
+    return stream_pass_hooks(stream, true, bytes, err);
+}
+
+static bool
+fits(const struct idem_stream *stream, size_t size)
+{
+    return size <= stream->max_message &&
+           (!stream->connection || size <= stream->peer_max);
+}
+
+/* With the lock, which is let go of meanwhile: what is appended must not wait
+ * for what this thread waits for. */
+static void
+await_room(struct idem_stream *stream)
+{
+    const struct idem_clock *clock = stream->call->base.clock;
+    struct connection *connection = stream->connection;
+
+    if (connection) {
+        connection_ref(connection);
+        pthread_mutex_unlock(&stream->lock);
+        stream->side->flush(connection, true);
+        connection_unref(connection);
+        pthread_mutex_lock(&stream->lock);
+    }
+    while (why_closed(stream) == IDEM_OK && !stream_has_room(stream))
+        clock->wait_until(clock, &stream->changed, &stream->lock, INT64_MAX);
+}
+
+/* With the lock. */
+static enum idem_status
+put(struct idem_stream *stream, struct idem_bytes bytes)
+{
+    enum idem_status status;
+
+    if (!stream_has_room(stream) && !stream->blocks && !stream->over) {
+        stream->wanting = true;
+        /* Room that was made since the first look wakes nobody. */
+        if (!stream_has_room(stream))
+            return IDEM_UNAVAILABLE;
+        stream->wanting = false;
+    }
+    if (!stream_has_room(stream))
+        await_room(stream);
+    status = why_closed(stream);
+    if (status != IDEM_OK)
+        return status;
+    if (!fits(stream, bytes.size))
+        return IDEM_RESOURCE_EXHAUSTED;
+    keep(stream, bytes);
+    append_message(stream, bytes);
+    return IDEM_OK;
+}
+
+enum idem_status
+idem_stream_write(struct idem_stream *stream,
+                  const struct ProtobufCMessage *message)
+{
+    struct connection *connection = NULL;
+    struct idem_bytes bytes;
+    struct idem_error err;
+    enum idem_status status = pack(stream, message, &bytes, &err);
+
+    if (status == IDEM_OK && bytes.size > stream->max_message)
+        status = IDEM_RESOURCE_EXHAUSTED;
+    if (status != IDEM_OK)
+        return status;
+    pthread_mutex_lock(&stream->lock);
+    status = put(stream, bytes);
+    if (status == IDEM_OK) {
+        connection = stream->connection;
+        connection_ref(connection);
+    }
+    pthread_mutex_unlock(&stream->lock);
+    if (connection) {
+        stream->unflushed += bytes.size;
+        stream->side->flush(connection, stream->unflushed > UNFLUSHED_MAX);
+        if (stream->unflushed > UNFLUSHED_MAX)
+            stream->unflushed = 0;
+        connection_unref(connection);
+    }
+    return status;
+}
+
+void
+idem_stream_end(struct idem_stream *stream)
+{
+    struct connection *connection;
+
+    pthread_mutex_lock(&stream->lock);
+    stream->out_ended = true;
+    stream_pump(stream);
+    connection = stream->connection;
+    if (connection)
+        connection_ref(connection);
+    pthread_mutex_unlock(&stream->lock);
+    if (!connection)
+        return;
+    stream->side->flush(connection, false);
+    connection_unref(connection);
+}
