@@ -63,7 +63,9 @@ const char *connection_why_lost(const struct connection *connection,
 static inline size_t
 connection_unwritten(const struct connection *connection)
 {
-    return connection->outbox.filling.total + connection->outbox.flying.total;
+    /* What has landed is still in the flying half. */
+    return connection->outbox.filling.total +
+           (connection->sending ? connection->outbox.flying.total : 0);
 }
 
 #endif

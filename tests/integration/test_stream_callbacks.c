@@ -228,6 +228,35 @@ a_server_stream_in_callbacks_waits_for_room(void **state)
     flow_world_close(&world);
 }
 
+/* More than a connection holds unwritten: its streams take turns. */
+static void
+many_server_streams_share_a_connection(void **state)
+{
+    static struct talk talks[STREAMS];
+    struct flow_count_async_stream *streams[STREAMS];
+    flow_count_request request = FLOW_COUNT_REQUEST_INIT;
+
+    (void)state;
+    memset(talks, 0, sizeof talks);
+    flow_world_open(&world, NULL);
+    request.count = 600;
+    request.size = 1000;
+    for (unsigned i = 0; i < STREAMS; i++) {
+        const struct idem_call_options options = {.user = &talks[i],
+                                                  .timeout_ms = 30000};
+
+        talks[i].count = request.count;
+        streams[i] = flow_count_async_start(world.channel, &request, &options,
+                                            &count_callbacks);
+    }
+    for (unsigned i = 0; i < STREAMS; i++) {
+        flow_world_await(&world, &talks[i].ended, 1);
+        assert_talked(&talks[i]);
+        flow_count_async_release(streams[i]);
+    }
+    flow_world_close(&world);
+}
+
 static void
 sum_write(struct flow_sum_async_stream *stream)
 {
@@ -302,6 +331,7 @@ main(void)
         cmocka_unit_test(closing_the_channel_ends_what_is_not_taken),
         cmocka_unit_test(in_a_loop_of_the_callers_nothing_runs_elsewhere),
         cmocka_unit_test(a_server_stream_in_callbacks_waits_for_room),
+        cmocka_unit_test(many_server_streams_share_a_connection),
         cmocka_unit_test(a_client_stream_in_callbacks_has_one_reply),
         cmocka_unit_test(giving_up_ends_the_callbacks_of_both_sides),
     };
