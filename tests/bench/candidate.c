@@ -12,12 +12,16 @@ const struct candidate candidates[CANDIDATES] = {
     [IDEM_POOL] = {"idem", "idem_side", "pool"},
     [IDEM_INLINE] = {"idem-inline", "idem_side", "inline"},
     [IDEM_BLOCKING] = {"idem-blocking", "idem_side", "blocking"},
+    [IDEM_TALK] = {"idem", "idem_side", "talk"},
+    [IDEM_WATCH] = {"idem", "idem_side", "watch"},
     [PLAIN] = {"epoll", "plain_side", ""},
     [REQREP] = {"nng-reqrep", "reqrep_side", ""},
     [GRPC_QUEUE] = {"grpc-queue", "grpc_async_side", "1"},
     [GRPC_QUEUES] = {"grpc-2-queues", "grpc_async_side", "2"},
     [GRPC_CALLBACK] = {"grpc-callback", "grpc_callback_side", ""},
     [GRPC_SYNC] = {"grpc-sync", "grpc_sync_side", ""},
+    [GRPC_TALK] = {"grpc-callback", "grpc_stream_side", "talk"},
+    [GRPC_WATCH] = {"grpc-callback", "grpc_stream_side", "watch"},
 };
 
 bool

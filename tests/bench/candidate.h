@@ -9,12 +9,16 @@ enum candidate_number {
     IDEM_POOL,
     IDEM_INLINE,
     IDEM_BLOCKING,
+    IDEM_TALK,
+    IDEM_WATCH,
     PLAIN,
     REQREP,
     GRPC_QUEUE,
     GRPC_QUEUES,
     GRPC_CALLBACK,
     GRPC_SYNC,
+    GRPC_TALK,
+    GRPC_WATCH,
     CANDIDATES,
 };
 

@@ -24,7 +24,7 @@ target_include_directories(grpc_side SYSTEM
 target_link_libraries(grpc_side PUBLIC bench_measure PkgConfig::grpc
                                        absl_synchronization)
 
-foreach(peer async callback sync)
+foreach(peer async callback stream sync)
   add_executable(grpc_${peer}_side grpc_${peer}_side.cc)
   target_link_libraries(grpc_${peer}_side PRIVATE grpc_side)
 endforeach()

@@ -1,6 +1,7 @@
 /* Ours, with the whole default chain on both sides and a store behind it.
  * How: "pool" (the handler on a worker), "inline", "blocking" (a thread for
- * each call in flight, stubs that wait), "idle" (connections that have made one
+ * each call in flight, stubs that wait), "talk" and "watch" (so many streams in
+ * callbacks), "idle" (connections that have made one
  * call and are kept; says "kept"). */
 #include <pthread.h>
 #include <stdio.h>
@@ -13,6 +14,7 @@
 #include "calls.h"
 #include "service.h"
 #include "side.h"
+#include "talks.h"
 
 static void
 serve(const char *address, const char *how)
@@ -125,6 +127,10 @@ call(const struct side_options *options, struct tally *tally)
         loop.start = call_echo_inline;
     if (strcmp(options->how, "blocking") == 0)
         start_threads(channels, options, tally);
+    else if (strcmp(options->how, "talk") == 0)
+        talks_start(channels, options, tally);
+    else if (strcmp(options->how, "watch") == 0)
+        talks_start_watching(channels, options, tally);
     else if (strcmp(options->how, "idle") == 0)
         call_once_each(channels, options);
     else

@@ -1,4 +1,5 @@
-/* Unary echo: ours against gRPC, nng REQ/REP and plain epoll.
+/* Unary echo: ours against gRPC, nng REQ/REP and plain epoll. Streams: ours
+ * against gRPC's callback reactors; a call is a message that came.
  *
  *    rpc_bench [--quick]
  *
@@ -19,6 +20,8 @@
 #define BIT(number) (1U << (number))
 #define GRPC_ASYNC (BIT(GRPC_QUEUE) | BIT(GRPC_QUEUES) | BIT(GRPC_CALLBACK))
 #define OURS (BIT(IDEM_POOL) | BIT(IDEM_INLINE))
+#define TALKS (BIT(IDEM_TALK) | BIT(GRPC_TALK))
+#define WATCHES (BIT(IDEM_WATCH) | BIT(GRPC_WATCH))
 #define ALL (OURS | BIT(PLAIN) | BIT(REQREP) | GRPC_ASYNC)
 
 struct scene {
@@ -33,6 +36,8 @@ enum {
     SIXTY_FOUR,
     CONNECTIONS_64,
     THREADS_16,
+    TALKS_64,
+    WATCHES_16,
 };
 
 static const struct scene scenes[] = {
@@ -41,6 +46,11 @@ static const struct scene scenes[] = {
     [CONNECTIONS_64] = {"tcp.64x64.64B", "tcp", 64, 64, 64, ALL, false},
     [THREADS_16] = {"tcp.threads16.64B", "tcp", 1, 16, 64,
                     BIT(IDEM_BLOCKING) | BIT(GRPC_SYNC), false},
+    [TALKS_64] = {"tcp.talk64.1KiB", "tcp", 1, 64, 1024, TALKS, false},
+    [WATCHES_16] = {"tcp.watch16.1KiB", "tcp", 1, 16, 1024, WATCHES, false},
+    {"tcp.watch1.1KiB", "tcp", 1, 1, 1024, WATCHES, true},
+    {"tcp.watch1.64B", "tcp", 1, 1, 64, WATCHES, true},
+    {"tcp.talk1.64B", "tcp", 1, 1, 64, TALKS, true},
     {"tcp.1x16.64B", "tcp", 1, 16, 64, ALL, true},
     {"tcp.1x256.64B", "tcp", 1, 256, 64, ALL, true},
     {"tcp.4x64.64B", "tcp", 4, 64, 64, ALL, true},
@@ -209,6 +219,12 @@ report_peers_of_grpc(const struct result *results)
     report_goal(
         "rpc.grpc.sync16",
         ratio(&results[THREADS_16], IDEM_BLOCKING, BIT(GRPC_SYNC), rate_of), 8);
+    report_goal("rpc.stream.64",
+                ratio(&results[TALKS_64], IDEM_TALK, BIT(GRPC_TALK), rate_of),
+                12);
+    report("rpc.watch.16",
+           ratio(&results[WATCHES_16], IDEM_WATCH, BIT(GRPC_WATCH), rate_of),
+           "x, messages of 16 server streams, 1 KiB");
     report_limit("rpc.latency.pool", ratio(one, IDEM_POOL, GRPC_ASYNC, p50_of),
                  0.5);
     report_limit("rpc.latency.inline",

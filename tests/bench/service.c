@@ -7,6 +7,7 @@
 #include <idem/tx.h>
 
 #include "side.h"
+#include "talks.h"
 
 static enum idem_status
 answer(struct idem_context *context, const bench_request *request,
@@ -77,6 +78,8 @@ state_reply(struct idem_context *context, const bench_request *request,
 static const struct bench_handlers handlers = {
     .echo = echo,
     .echo_inline = echo,
+    .talk = talks_serve,
+    .watch = talks_watch,
     .lease = answer,
     .popular = answer,
     .transact = transact,

@@ -49,6 +49,7 @@ void flow_world_say(struct flow_world *world, uint64_t number);
 /* A note of so many bytes, which follow from its number; its memory is static
  * to the thread. */
 const flow_note *flow_note_of(uint64_t number, size_t size);
+bool flow_note_is(const flow_note *note, uint64_t number, size_t size);
 void assert_note(const flow_note *note, uint64_t number, size_t size);
 
 #endif
