@@ -72,10 +72,11 @@ struct link {
     struct link *next; /* in the channel */
     struct streams streams;
     uint32_t last_stream;
-    bool ready;    /* SETTINGS were exchanged */
-    bool proved;   /* a call was answered on it */
-    bool draining; /* takes no more */
-    bool finished; /* … and link_finish_empty has ended it */
+    uint32_t roomy_turn; /* which stream writes first when there is room */
+    bool ready;          /* SETTINGS were exchanged */
+    bool proved;         /* a call was answered on it */
+    bool draining;       /* takes no more */
+    bool finished;       /* … and link_finish_empty has ended it */
     struct idem_timer keepalive;
     bool ticking;              /* the timer runs, or fires */
     bool asked;                /* a PING was sent … */

@@ -192,15 +192,16 @@ channel_stream_roomy(void *with)
     struct link *link = with;
     struct idem_channel *channel = link->channel;
     struct client_call **calls;
-    uint32_t n;
+    uint32_t n, first;
 
     pthread_mutex_lock(&channel->lock);
     calls = (struct client_call **)streams_all(&link->streams, &n);
     for (uint32_t i = 0; i < n; i++)
         call_ref(&calls[i]->call);
+    first = link->roomy_turn++;
     pthread_mutex_unlock(&channel->lock);
-    while (n > 0) {
-        struct client_call *call = calls[--n];
+    for (uint32_t i = 0; i < n; i++) {
+        struct client_call *call = calls[(first + i) % n];
 
         if (call->call.stream)
             stream_wake(call->call.stream);

@@ -9,6 +9,9 @@
 
 /* What connection.c (its life, reading) and connection_send.c share. */
 
+#define CONNECTION_CROWDED                                                     \
+    262144 /* bytes unwritten over which streams wait                          \
+            */
 #define CONNECTION_OUT_MAX                                                     \
     1048576 /* bytes unwritten over which a server stops                       \
              * reading */
@@ -42,7 +45,7 @@ struct connection {
     bool sending;
     int64_t flying_ns; /* when the flight took off; of a server's only */
     bool dropping;     /* the flight is let go of, not written; the sender's */
-    atomic_bool crowded; /* over CONNECTION_OUT_MAX wait to be written; written
+    atomic_bool crowded; /* over CONNECTION_CROWDED wait to be written; written
                           * with the lock */
     bool corked;         /* the reader flushes at the end of its chunk */
     bool paused;         /* the reader waits for the sender; implies sending */

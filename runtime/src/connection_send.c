@@ -31,13 +31,32 @@ take_off(struct connection *connection)
     return true;
 }
 
+/* What streams write in answer leaves in one flight with what is there: this
+ * one does not count as over before. */
+static void
+tell_roomy(struct connection *connection)
+{
+    bool roomy;
+
+    pthread_mutex_lock(&connection->lock);
+    roomy = atomic_load(&connection->crowded) &&
+            connection->outbox.filling.total < CONNECTION_CROWDED / 2;
+    if (roomy)
+        atomic_store(&connection->crowded, false);
+    pthread_mutex_unlock(&connection->lock);
+    if (roomy && connection->options.events->roomy)
+        connection->options.events->roomy(connection->options.with);
+}
+
 /* The flight is over. True: the next one has taken off. */
 static bool
 land(struct connection *connection)
 {
-    bool again, finish, resume, roomy;
+    bool again, finish, resume;
 
     outbox_land(&connection->outbox);
+    if (atomic_load(&connection->crowded))
+        tell_roomy(connection);
     pthread_mutex_lock(&connection->lock);
     connection->sending = false;
     again = take_off(connection);
@@ -47,13 +66,7 @@ land(struct connection *connection)
               connection_unwritten(connection) < CONNECTION_OUT_MAX / 2);
     if (resume)
         connection->paused = false;
-    roomy = atomic_load(&connection->crowded) &&
-            connection_unwritten(connection) < CONNECTION_OUT_MAX / 2;
-    if (roomy)
-        atomic_store(&connection->crowded, false);
     pthread_mutex_unlock(&connection->lock);
-    if (roomy && connection->options.events->roomy)
-        connection->options.events->roomy(connection->options.with);
     if (finish)
         connection_close(connection, "finished");
     if (resume)
@@ -162,7 +175,7 @@ connection_append(struct connection *connection, const struct frame *frame,
         *mark = connection->outbox.appended;
     if (open)
         fits = outbox_append(&connection->outbox, frame, hold, &held);
-    if (connection_unwritten(connection) > CONNECTION_OUT_MAX)
+    if (connection_unwritten(connection) > CONNECTION_CROWDED)
         atomic_store(&connection->crowded, true);
     pthread_mutex_unlock(&connection->lock);
     if (open && !fits)

@@ -64,6 +64,7 @@ struct peer {
     struct streams streams;
     struct server_call *calls; /* not finished, also detached ones */
     uint32_t last_stream;
+    uint32_t roomy_turn;  /* which stream writes first when there is room */
     unsigned n_streaming; /* of the streams, calls of many messages */
     bool draining;
     struct peer_watch watch;

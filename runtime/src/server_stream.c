@@ -177,15 +177,16 @@ server_stream_roomy(void *with)
 {
     struct peer *peer = with;
     struct server_call **calls;
-    uint32_t n;
+    uint32_t n, first;
 
     pthread_mutex_lock(&peer->lock);
     calls = (struct server_call **)streams_all(&peer->streams, &n);
     for (uint32_t i = 0; i < n; i++)
         call_ref(&calls[i]->call);
+    first = peer->roomy_turn++;
     pthread_mutex_unlock(&peer->lock);
-    while (n > 0) {
-        struct server_call *call = calls[--n];
+    for (uint32_t i = 0; i < n; i++) {
+        struct server_call *call = calls[(first + i) % n];
 
         if (call->call.stream)
             stream_wake(call->call.stream);

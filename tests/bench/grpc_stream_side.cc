@@ -2,6 +2,7 @@
 // fro with one message under way a stream, "watch" is a stream of the server's.
 #include "grpc_side.h"
 
+#include <atomic>
 #include <cstring>
 
 using namespace grpc_side;
@@ -36,7 +37,10 @@ class Talking : public grpc::ServerBidiReactor<Request, Reply>
             Finish(grpc::Status::OK);
     }
 
-    void OnDone() override { delete this; }
+    void OnDone() override
+    {
+        delete this;
+    }
 
   private:
     Request request_;
@@ -61,7 +65,10 @@ class Watched : public grpc::ServerWriteReactor<Reply>
             Finish(grpc::Status::OK);
     }
 
-    void OnDone() override { delete this; }
+    void OnDone() override
+    {
+        delete this;
+    }
 
   private:
     Reply reply_;
@@ -107,9 +114,7 @@ class Talker : public grpc::ClientBidiReactor<Request, Reply>
                               std::chrono::minutes(1));
         request_.set_body(options.body, options.bytes);
         stub->async()->Talk(&context_, this);
-        StartRead(&reply_);
-        since_ns_ = now_ns();
-        StartWrite(&request_);
+        speak();
         StartCall();
     }
 
@@ -118,17 +123,36 @@ class Talker : public grpc::ClientBidiReactor<Request, Reply>
         if (!ok)
             side_die("stream", "ended");
         check(grpc::Status::OK, reply_, options_);
-        if (!tally_add(counts_, since_ns_))
-            return;
-        StartRead(&reply_);
-        since_ns_ = now_ns();
-        StartWrite(&request_);
+        half_done();
+    }
+
+    void OnWriteDone(bool ok) override
+    {
+        if (!ok)
+            side_die("stream", "ended");
+        half_done();
     }
 
   private:
+    void speak()
+    {
+        halves_ = 2;
+        since_ns_ = now_ns();
+        StartRead(&reply_);
+        StartWrite(&request_);
+    }
+
+    // The answer may be here before its question is told to have left.
+    void half_done()
+    {
+        if (--halves_ == 0 && tally_add(counts_, since_ns_))
+            speak();
+    }
+
     side_options options_;
     tally *counts_;
     int64_t since_ns_ = 0;
+    std::atomic<int> halves_{0};
     grpc::ClientContext context_;
     Request request_;
     Reply reply_;
