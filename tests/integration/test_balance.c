@@ -227,6 +227,53 @@ a_channel_is_turned_to_another_balancer_while_calls_fly(void **state)
         assert_int_equal(outcomes[i].status, IDEM_OK);
 }
 
+#define CALLS_OF_A_THREAD 100
+
+static void *
+call_again_and_again(void *with)
+{
+    struct places_world *world = with;
+    char key[24];
+    size_t failed = 0;
+
+    for (int i = 0; i < CALLS_OF_A_THREAD; i++) {
+        const struct idem_call_options options = {
+            .key = key, .wait_for_ready = true, .timeout_ms = 20000};
+        echo_echo_request request = ECHO_ECHO_REQUEST_INIT;
+
+        snprintf(key, sizeof key, "key-%d", i);
+        failed += echo_echo(world->channel, &request, NULL, &options, NULL) !=
+                  IDEM_OK;
+    }
+    return (void *)failed;
+}
+
+/* No call notices, whatever it is turned to meanwhile. */
+static void
+a_channel_is_turned_again_and_again_under_load(void **state)
+{
+    const struct idem_channel_options options = with(IDEM_BALANCER_PICK_FIRST);
+    struct places_world world;
+    pthread_t threads[4];
+
+    (void)state;
+    places_world_open(&world, 3, &options);
+    for (int i = 0; i < 4; i++)
+        pthread_create(&threads[i], NULL, call_again_and_again, &world);
+    for (int i = 0; i < 40; i++) {
+        enum idem_balancer to = (enum idem_balancer)(i % 4);
+
+        turn_to(&world, to, to == IDEM_BALANCER_PICK_FIRST ? 1 : 3);
+    }
+    for (int i = 0; i < 4; i++) {
+        void *failed;
+
+        pthread_join(threads[i], &failed);
+        assert_null(failed);
+    }
+    places_world_close(&world);
+}
+
 static void
 a_balancer_that_is_none_is_refused(void **state)
 {
@@ -273,6 +320,7 @@ main(void)
         cmocka_unit_test(what_all_turn_away_is_refused),
         cmocka_unit_test(
             a_channel_is_turned_to_another_balancer_while_calls_fly),
+        cmocka_unit_test(a_channel_is_turned_again_and_again_under_load),
         cmocka_unit_test(a_balancer_that_is_none_is_refused),
         cmocka_unit_test(balancers_have_names),
     };
