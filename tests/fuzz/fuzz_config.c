@@ -48,6 +48,7 @@ check(const struct config *config, unsigned attempts_max)
         check_entry(&config->entries[i], attempts_max);
     for (unsigned i = 0; i < config->n_names; i++)
         IDEM_ASSERT(config->names[i].entry < config->n_entries);
+    IDEM_ASSERT((size_t)config->balancer <= IDEM_BALANCER_KEY_HASH);
     (void)config_find(config, "pay.v1.Pay/Charge", &name);
     (void)config_find(config, "", NULL);
     (void)config_find(config, "/", NULL);

@@ -513,6 +513,11 @@ seed_configs(void)
         "{\"methodConfig\":[{\"name\":[{}],\"hedgingPolicy\":{\"maxAttempts\":"
         "3,\"hedgingDelay\":\"0.01s\",\"nonFatalStatusCodes\":[\"aborted\"]}}"
         ",{\"name\":[{\"service\":\"a\"}],\"key\":\"CALLERS\"}]}");
+    save_choice(
+        "config", "balancing", 3,
+        "{\"loadBalancingConfig\":[{\"xds\":{}},{\"ring_hash_experimental\":"
+        "{\"minRingSize\":8}}],\"loadBalancingPolicy\":\"ROUND_ROBIN\","
+        "\"retryBudget\":{\"ratio\":0.2,\"floor\":3,\"window\":\"5s\"}}");
     save_choice("config", "faults", 0,
                 "{\"methodConfig\":[{\"name\":[],\"retryPolicy\":{"
                 "\"maxAttempts\":1},\"timeout\":\"-1s\"}],\"x\":null}");
