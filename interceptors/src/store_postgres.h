@@ -22,7 +22,7 @@
  *
  * Lock order: the store's lock is the only one; no callback runs under it. */
 
-#define POSTGRES_SCHEMA_VERSION 3
+#define POSTGRES_SCHEMA_VERSION 4
 #define POSTGRES_TRIES 3 /* of a statement whose connection was lost */
 
 /* After the deadline: for the server's own time-out to be told, and for a

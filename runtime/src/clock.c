@@ -1,6 +1,8 @@
 #include <idem/clock.h>
 
 #include <errno.h>
+#include <stdatomic.h>
+#include <string.h>
 #include <sys/random.h>
 #include <time.h>
 
@@ -45,11 +47,8 @@ system_wait_until(const struct idem_clock *clock, pthread_cond_t *condition,
 }
 
 static void
-system_random(const struct idem_clock *clock, void *bytes, size_t size)
+ask_kernel(uint8_t *at, size_t size)
 {
-    uint8_t *at = bytes;
-
-    (void)clock;
     while (size > 0) {
         ssize_t got = getrandom(at, size, 0);
 
@@ -58,6 +57,64 @@ system_random(const struct idem_clock *clock, void *bytes, size_t size)
             continue;
         at += got;
         size -= (size_t)got;
+    }
+}
+
+/* A thread's bytes from the kernel, that were asked for at once: a call needs a
+ * few of them, and each question is a system call. What was given is wiped. */
+struct pool {
+    unsigned left, forks;
+    uint8_t bytes[256];
+};
+
+static _Thread_local struct pool pool;
+static atomic_uint forks; /* of this process, from its parent */
+static pthread_once_t watched = PTHREAD_ONCE_INIT;
+
+static void
+note_fork(void)
+{
+    atomic_fetch_add(&forks, 1);
+}
+
+static void
+watch_forks(void)
+{
+    int failed = pthread_atfork(NULL, NULL, note_fork);
+
+    IDEM_ASSERT(failed == 0);
+}
+
+/* A child has its parent's pool, and must not give the same bytes. */
+static void
+fill(void)
+{
+    unsigned now = atomic_load(&forks);
+
+    if (pool.forks == now && pool.left > 0)
+        return;
+    pthread_once(&watched, watch_forks);
+    pool.forks = now;
+    ask_kernel(pool.bytes, sizeof(pool.bytes));
+    pool.left = sizeof(pool.bytes);
+}
+
+static void
+system_random(const struct idem_clock *clock, void *bytes, size_t size)
+{
+    uint8_t *at = bytes;
+
+    (void)clock;
+    while (size > 0) {
+        size_t some;
+
+        fill();
+        some = size < pool.left ? size : pool.left;
+        pool.left -= (unsigned)some;
+        memcpy(at, pool.bytes + pool.left, some);
+        memset(pool.bytes + pool.left, 0, some);
+        at += some;
+        size -= some;
     }
 }
 

@@ -36,6 +36,7 @@ stage_servers_up(void **state)
     postgres = postgres_start(NULL);
     redis = redis_start(NULL);
     must(idem_postgres_migrate(postgres_conninfo(postgres), NULL, &err), &err);
+    postgres_strict(postgres);
     postgres_sql(postgres, EFFECTS_SCHEMA);
     return 0;
 }

@@ -378,6 +378,7 @@ main(void)
     ledger_postgres = postgres_start(NULL);
     must(idem_postgres_migrate(postgres_conninfo(ledger_postgres), NULL, &err),
          &err);
+    postgres_strict(ledger_postgres);
     postgres_sql(ledger_postgres, EFFECTS_SCHEMA);
     failed += run_on("postgres");
     postgres_free(ledger_postgres);

@@ -62,6 +62,7 @@ set_up(void **state, bool on_postgres)
         must(idem_postgres_migrate(postgres_conninfo(site->postgres), NULL,
                                    &err),
              &err);
+        postgres_strict(site->postgres);
         postgres_sql(site->postgres, EFFECTS_SCHEMA);
     }
     name_place(site);

@@ -70,6 +70,7 @@ prepare(struct site *site, bool on_postgres)
     site->redis = redis_start(NULL);
     must(idem_postgres_migrate(postgres_conninfo(site->postgres), NULL, &err),
          &err);
+    postgres_strict(site->postgres);
     postgres_sql(site->postgres, EFFECTS_SCHEMA);
 }
 

@@ -46,6 +46,7 @@ make_schema(struct postgres_world *world)
     if (idem_postgres_migrate(postgres_conninfo(world->postgres), NULL, &err) !=
         IDEM_OK)
         fail_msg("idem_postgres_migrate: %s", err.message);
+    postgres_strict(world->postgres);
     postgres_sql(world->postgres,
                  "CREATE TABLE effects (key TEXT, amount BIGINT "
                  "CHECK (amount > -1000), id BIGINT UNIQUE DEFERRABLE "

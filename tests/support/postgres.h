@@ -61,6 +61,10 @@ void postgres_conninfo_of(const struct postgres *first,
 int64_t postgres_sql(const struct postgres *postgres, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
+/* Behind idem_postgres_migrate: each record's columns are checked, row by row,
+ * as no server's database does (decision 25). */
+void postgres_strict(const struct postgres *postgres);
+
 /* Run SQL until it gives a number other than 0. False after timeout_ms. */
 bool postgres_wait(const struct postgres *postgres, int timeout_ms,
                    const char *sql);

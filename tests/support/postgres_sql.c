@@ -71,3 +71,18 @@ postgres_wait(const struct postgres *postgres, int timeout_ms, const char *sql)
 
     return child_wait_until(is_true, &question, timeout_ms);
 }
+
+/* What the columns of a record have to do with one another. */
+#define RULES                                                                  \
+    "ADD CHECK (state IN ('RUNNING', 'RELEASED', 'DONE', 'DOUBT', "            \
+    "'ABANDONED')), ADD CHECK (token > 0), "                                   \
+    "ADD CHECK ((state = 'RUNNING') = (lease_until IS NOT NULL)), "            \
+    "ADD CHECK ((state IN ('DONE', 'ABANDONED')) = (done_at IS NOT NULL)), "   \
+    "ADD CHECK ((state = 'DONE') = (status IS NOT NULL))"
+
+void
+postgres_strict(const struct postgres *postgres)
+{
+    postgres_sql(postgres, "ALTER TABLE idem_record " RULES
+                           "; ALTER TABLE idem_record_opaque " RULES);
+}

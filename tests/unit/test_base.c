@@ -4,6 +4,8 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <idem/digest.h>
 #include <idem/status.h>
@@ -150,6 +152,46 @@ the_clock_of_the_system_wakes_at_its_time(void **state)
     assert_true(clock->wall_ms(clock) > INT64_C(1700000000000));
 }
 
+/* A thread keeps bytes for later, and a child has what its parent had. */
+static void
+a_child_gets_other_random_bytes_than_its_parent(void **state)
+{
+    const struct idem_clock *clock = idem_clock_system();
+    uint8_t before[16], mine[400], theirs[400];
+    int pipe_fds[2];
+    pid_t child;
+
+    (void)state;
+    clock->random(clock, before, sizeof before);
+    assert_int_equal(pipe(pipe_fds), 0);
+    child = fork();
+    if (child == 0) {
+        clock->random(clock, theirs, sizeof theirs);
+        _exit(write(pipe_fds[1], theirs, sizeof theirs) != sizeof theirs);
+    }
+    clock->random(clock, mine, sizeof mine);
+    assert_int_equal(waitpid(child, NULL, 0), child);
+    assert_int_equal(read(pipe_fds[0], theirs, sizeof theirs), sizeof theirs);
+    for (size_t at = 0; at < sizeof mine; at += 16)
+        assert_memory_not_equal(mine + at, theirs + at, 16);
+    close(pipe_fds[0]);
+    close(pipe_fds[1]);
+}
+
+static void
+random_bytes_do_not_repeat(void **state)
+{
+    static uint8_t seen[512][8];
+    const struct idem_clock *clock = idem_clock_system();
+
+    (void)state;
+    for (int i = 0; i < 512; i++) {
+        clock->random(clock, seen[i], sizeof seen[i]);
+        for (int j = 0; j < i; j++)
+            assert_memory_not_equal(seen[i], seen[j], sizeof seen[i]);
+    }
+}
+
 int
 main(void)
 {
@@ -160,6 +202,8 @@ main(void)
         cmocka_unit_test(parts_cannot_run_into_one_another),
         cmocka_unit_test(a_number_between_is_between_and_reaches_both_ends),
         cmocka_unit_test(the_clock_of_the_system_wakes_at_its_time),
+        cmocka_unit_test(a_child_gets_other_random_bytes_than_its_parent),
+        cmocka_unit_test(random_bytes_do_not_repeat),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

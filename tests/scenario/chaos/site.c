@@ -72,6 +72,7 @@ site_open(struct site *site, bool outside)
     site->proxy = tcp_proxy_start(postgres_port(site->postgres));
     must(idem_postgres_migrate(postgres_conninfo(site->postgres), NULL, &err),
          &err);
+    postgres_strict(site->postgres);
     postgres_sql(site->postgres, EFFECTS_SCHEMA);
     if (outside)
         setenv("EFFECTS_OUTSIDE", "1", 1);
