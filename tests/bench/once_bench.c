@@ -1,7 +1,7 @@
 /* What exactly once costs, against the same done by hand, in one run.
  *
  *    once_bench [--quick] [leased|statement|interactive|grouped|writes|
- *                           duplicates|replay]
+ *                           duplicates|unrelated|replay]
  *
  * Ours is the whole road (client, wire, server, handler, record) in this
  * process; the peer is a service's inside alone. Rounds alternate; ratios are
@@ -15,6 +15,7 @@
 
 #include "byhand.h"
 #include "calls.h"
+#include "gate.h"
 #include "postgres.h"
 #include "redis.h"
 #include "stage.h"
@@ -23,6 +24,7 @@
 #define POOL 16
 #define BODY 64
 #define ANSWER 256
+#define WAITING 10000 /* duplicates */
 
 struct plan {
     struct stage stage;
@@ -337,6 +339,29 @@ measure_duplicates(const struct plan *plan)
     }
 }
 
+/* One call after another while very many duplicates wait for a slow one. */
+static void
+measure_unrelated(const struct plan *plan)
+{
+    struct gate *gate = gate_shut(plan->stage.channel, WAITING);
+    double longest = 0;
+
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
+        struct measure seen =
+            run_ours(plan, plan->stage.channel, shapes[i].start, 1);
+        double p50 = (double)seen.p50_ns / 1e6, p99 = (double)seen.p99_ns / 1e6;
+        char name[64];
+
+        snprintf(name, sizeof name, "unrelated.%s", shapes[i].name);
+        report_as("once", name, ".p50", &p50, 1, "ms");
+        report_as("once", name, ".p99", &p99, 1, "ms");
+        if (p99 > longest)
+            longest = p99;
+    }
+    gate_open(gate);
+    report_limit("once.unrelated", longest, 100);
+}
+
 static const struct {
     const char *name;
     void (*measure)(const struct plan *plan);
@@ -344,7 +369,7 @@ static const struct {
     {"leased", measure_leased},           {"statement", measure_statement},
     {"interactive", measure_interactive}, {"grouped", measure_grouped},
     {"writes", measure_writes},           {"duplicates", measure_duplicates},
-    {"replay", measure_replays},
+    {"unrelated", measure_unrelated},     {"replay", measure_replays},
 };
 
 static void

@@ -6,6 +6,7 @@
 
 #include <idem/tx.h>
 
+#include "gate.h"
 #include "side.h"
 #include "talks.h"
 
@@ -57,6 +58,16 @@ transact(struct idem_context *context, const bench_request *request,
 }
 
 static enum idem_status
+slow(struct idem_context *context, const bench_request *request,
+     bench_reply *reply)
+{
+    enum idem_status status = transact(context, request, reply);
+
+    gate_stay();
+    return status;
+}
+
+static enum idem_status
 state_statements(struct idem_context *context, const bench_request *request,
                  struct idem_statements *statements)
 {
@@ -83,6 +94,7 @@ static const struct bench_handlers handlers = {
     .lease = answer,
     .popular = answer,
     .transact = transact,
+    .slow = slow,
     .group = transact,
     .state_statements = state_statements,
     .state_reply = state_reply,

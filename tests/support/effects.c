@@ -133,7 +133,8 @@ linger(struct effects *effects, const effects_add_request *request)
     pthread_mutex_lock(&effects->lock);
     effects->inside++;
     pthread_cond_broadcast(&effects->changed);
-    while (effects->held)
+    while (effects->held && (effects->held_amount == 0 ||
+                             effects->held_amount == request->amount))
         pthread_cond_wait(&effects->changed, &effects->lock);
     effects->inside--;
     if (effects->left_failing > 0) {

@@ -19,7 +19,8 @@ struct effects {
     bool outside; /* Add's effect is Push's: a seeded bug, which checks find */
     pthread_mutex_t lock; /* guards the rest */
     pthread_cond_t changed;
-    bool held;             /* handlers stop after their effect */
+    bool held;             /* handlers stop after their effect … */
+    int64_t held_amount;   /* … of this amount; 0: all */
     unsigned inside;       /* that have written their effect and not returned */
     unsigned runs;         /* handlers that were begun */
     unsigned probes;       /* that were asked */
