@@ -10,6 +10,7 @@
 #include "calls.h"
 #include "child.h"
 #include "harm.h"
+#include "memory.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -20,6 +21,8 @@
 #define PAUSE_MS 400 /* between two harms, at most */
 #define LEASE_MS 900 /* of effects.proto */
 #define REST_MS 30000
+#define SESSIONS (16 + 2 + 2 + 1) /* of a store: postgres.h, and its upkeep */
+#define LONG_S 300                /* a run that says something of memory */
 #define NO_END                                                                 \
     "EVAL \"local n = 0 for _, k in ipairs(redis.call('KEYS', '*')) "          \
     "do if redis.call('PTTL', k) < 0 then n = n + 1 end end "                  \
@@ -27,34 +30,21 @@
 
 static void
 do_harm(struct site *site, struct calls *calls,
-        const struct chaos_options *options, unsigned done[HARMS])
+        const struct chaos_options *options, unsigned done[HARMS],
+        struct memory_watch *memory)
 {
     const struct idem_clock *clock = idem_clock_system();
-    int64_t until_ns =
-        clock->monotonic_ns(clock) + (int64_t)options->seconds * 1000000000;
+    int64_t now_ns = clock->monotonic_ns(clock);
+    int64_t half_ns = (int64_t)options->seconds * 500000000;
+    int64_t middle_ns = now_ns + half_ns, until_ns = middle_ns + half_ns;
     struct dice dice = {~options->seed};
 
-    while (clock->monotonic_ns(clock) < until_ns &&
-           calls_wait(calls, 1 + dice_roll(&dice, PAUSE_MS)))
+    while (now_ns < until_ns &&
+           calls_wait(calls, 1 + dice_roll(&dice, PAUSE_MS))) {
+        memory_look(memory, site, now_ns >= middle_ns);
         done[harm_do(site, calls, &dice)]++;
-}
-
-/* Resident pages of a process, in KiB. */
-static long
-resident_kib(pid_t pid)
-{
-    char path[64];
-    long total = 0, resident = 0;
-    FILE *file;
-
-    snprintf(path, sizeof(path), "/proc/%d/statm", (int)pid);
-    file = fopen(path, "re");
-    if (!file)
-        return 0;
-    if (fscanf(file, "%ld %ld", &total, &resident) != 2)
-        resident = 0;
-    fclose(file);
-    return resident * (sysconf(_SC_PAGESIZE) / 1024);
+        now_ns = clock->monotonic_ns(clock);
+    }
 }
 
 /* I9, in Redis. */
@@ -90,9 +80,6 @@ print(struct site *site, struct calls *calls, const unsigned done[HARMS])
     for (unsigned i = 0; i < HARMS; i++)
         printf("%-28s %8u\n", harm_text((enum harm)i), done[i]);
     printf("%-28s %8u\n", "… links cut so", tcp_proxy_cuts(site->proxy));
-    for (unsigned i = 0; i < SITE_SERVERS; i++)
-        printf("server %u, KiB resident %13ld\n", i,
-               resident_kib(site->servers[i].pid));
 }
 
 /* Whoever is down now has ended by itself: harm starts what it has killed. */
@@ -111,6 +98,21 @@ count_fallen(const struct site *site)
     return fallen;
 }
 
+/* When all is answered nobody waits for anybody, no transaction is open, and
+ * each server has the sessions that it was given. */
+static bool
+is_at_rest(const struct site *site)
+{
+    char sql[400];
+
+    snprintf(sql, sizeof(sql),
+             "SELECT (count(*) <= %d AND count(*) FILTER (WHERE state LIKE "
+             "'idle in transaction%%' OR wait_event_type = 'Lock') = 0)::int "
+             "FROM pg_stat_activity WHERE backend_type = 'client backend'",
+             SITE_SERVERS * SESSIONS + 1);
+    return postgres_wait(site->postgres, REST_MS, sql);
+}
+
 /* Sessions that are there when no server is. */
 static bool
 leaves_no_connection(struct site *site)
@@ -127,24 +129,30 @@ run(const struct chaos_options *options)
     struct site site;
     struct calls *calls;
     unsigned done[HARMS] = {0}, violations;
-    bool clean;
+    struct memory_watch memory = {{0, 0}};
+    bool clean, rest, flat;
 
     site_open(&site, options->outside);
     calls = calls_start(&site, options);
-    do_harm(&site, calls, options, done);
+    do_harm(&site, calls, options, done, &memory);
     if (count_fallen(&site) > 0)
         exit(1); /* nobody would answer the calls that settle */
     calls_settle(calls);
     print(&site, calls, done);
     if (count_fallen(&site) > 0)
         exit(1);
+    rest = is_at_rest(&site);
+    flat = memory_is_flat(&memory) || options->seconds < LONG_S;
     clean = leaves_no_connection(&site);
     violations = check(&site, calls);
-    printf("seed %" PRIu64 ": %u rules broken, connections %s\n", options->seed,
-           violations, clean ? "none left" : "LEFT");
+    printf("seed %" PRIu64 ": %u rules broken, connections %s, at the end %s, "
+           "memory %s\n",
+           options->seed, violations, clean ? "none left" : "LEFT",
+           rest ? "at rest" : "BLOCKED", flat ? "flat" : "GROWING");
     calls_free(calls);
     site_close(&site);
-    return options->outside ? violations == 0 : violations > 0 || !clean;
+    return options->outside ? violations == 0
+                            : violations > 0 || !clean || !rest || !flat;
 }
 
 int
