@@ -150,6 +150,10 @@ void passage_note_epoch(struct passage *passage);
 /* The store has answered the question before which the epoch was noted. */
 void passage_heard(struct passage *passage);
 
+/* Until when the key means something, ms since 1970: of an opaque one, from its
+ * first call on. */
+int64_t passage_ends_ms(const struct passage *passage, int64_t first_at_ms);
+
 /* Keep in memory what the store, or Redis, has said or taken. */
 void passage_remember(struct passage *passage,
                       const struct idem_answer *answer);

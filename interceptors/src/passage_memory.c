@@ -75,17 +75,15 @@ passage_recall(struct passage *passage)
     return true;
 }
 
-/* Until when the key means something. */
-static int64_t
-end_of_window_ms(const struct passage *passage)
+int64_t
+passage_ends_ms(const struct passage *passage, int64_t first_at_ms)
 {
     const struct idem_key *key = &passage->ticket.id.key;
-    const struct idem_clock *clock = passage->once->clock;
     int64_t window_ms = passage->ticket.window_ms;
 
     if (key->minted)
         return key->minted_ms + key->window_ms;
-    return clock->wall_ms(clock) + (window_ms ? window_ms : DAY_MS);
+    return first_at_ms + (window_ms ? window_ms : DAY_MS);
 }
 
 /* A reply that was not kept may be made anew: not by us. */
@@ -101,13 +99,16 @@ static void
 keep(struct passage *passage, struct memory_fact *fact)
 {
     const struct idem_ticket *ticket = &passage->ticket;
+    const struct idem_clock *clock = passage->once->clock;
 
     if (!is_wanted(passage) || !once_epoch(passage->once, fact->epoch) ||
         strcmp(fact->epoch, passage->epoch) != 0)
         return;
     memcpy(fact->digest, ticket->id.digest, sizeof(fact->digest));
     fact->fingerprint = ticket->fingerprint;
-    fact->until_ms = end_of_window_ms(passage);
+    fact->until_ms =
+        passage_ends_ms(passage, fact->answer ? fact->answer->answer.first_at_ms
+                                              : clock->wall_ms(clock));
     memory_keep(passage->once->memory, fact);
 }
 

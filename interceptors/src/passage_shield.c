@@ -93,5 +93,6 @@ passage_fill(struct passage *passage, const struct idem_answer *answer)
         return;
     idem_shield_set_epoch(passage->once->shield, epoch);
     idem_shield_fill(passage->once->shield, &passage->ticket.id,
-                     &passage->ticket.fingerprint, answer);
+                     &passage->ticket.fingerprint, answer,
+                     passage_ends_ms(passage, answer->first_at_ms));
 }

@@ -195,14 +195,10 @@ idem_shield_look(struct idem_shield *shield, struct idem_shield_look *look)
 
 /* An entry must not outlive the time in which its key means something. */
 static int64_t
-ttl_of(const struct idem_shield *shield, const struct idem_key *key)
+ttl_of(const struct idem_shield *shield, int64_t until_ms)
 {
-    int64_t left_ms;
+    int64_t left_ms = until_ms - shield->clock->wall_ms(shield->clock);
 
-    if (!key->minted)
-        return shield->entry_ttl_ms;
-    left_ms =
-        key->minted_ms + key->window_ms - shield->clock->wall_ms(shield->clock);
     return left_ms < shield->entry_ttl_ms ? left_ms : shield->entry_ttl_ms;
 }
 
@@ -248,11 +244,11 @@ push_fill(struct idem_shield *shield, struct shield_fill *fill)
 void
 idem_shield_fill(struct idem_shield *shield, const struct idem_record_id *id,
                  const struct idem_fingerprint *fingerprint,
-                 const struct idem_answer *answer)
+                 const struct idem_answer *answer, int64_t until_ms)
 {
     struct shield_entry entry = {.fingerprint = *fingerprint,
                                  .answer = *answer};
-    int64_t ttl_ms = ttl_of(shield, &id->key);
+    int64_t ttl_ms = ttl_of(shield, until_ms);
     struct shield_fill *fill;
 
     memcpy(entry.digest, id->digest, sizeof(entry.digest));

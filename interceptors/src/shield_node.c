@@ -69,8 +69,8 @@ open_link(struct shield_node *node, const char *address)
         .host = address,
         .port = node->place.port,
         .path = url->path,
-        .user = node->sentinel ? "" : url->user,
-        .password = node->sentinel ? "" : url->password,
+        .user = node->sentinel ? url->sentinel_user : url->user,
+        .password = node->sentinel ? url->sentinel_password : url->password,
         .db = node->sentinel ? 0 : url->db,
     };
 

@@ -69,22 +69,27 @@ read_number(const char *text, unsigned max, unsigned *number)
     return true;
 }
 
-/* "[user]:password@" in front of the rest, if it is there. */
+/* "[user]:password", before the end. */
+static bool
+read_user(char user[128], char password[512], const char *text, const char *end)
+{
+    const char *colon = memchr(text, ':', (size_t)(end - text));
+
+    return colon &&
+           decode(user, 128, (struct span){text, (size_t)(colon - text)}) &&
+           decode(password, 512,
+                  (struct span){colon + 1, (size_t)(end - colon - 1)});
+}
+
+/* A login and "@" in front of the rest, if it is there. */
 static const char *
 read_login(struct shield_url *url, const char *text)
 {
-    const char *at = strrchr(text, '@'), *colon;
+    const char *at = strrchr(text, '@');
 
     if (!at)
         return text;
-    colon = memchr(text, ':', (size_t)(at - text));
-    if (!colon ||
-        !decode(url->user, sizeof(url->user),
-                (struct span){text, (size_t)(colon - text)}) ||
-        !decode(url->password, sizeof(url->password),
-                (struct span){colon + 1, (size_t)(at - colon - 1)}))
-        return NULL;
-    return at + 1;
+    return read_user(url->user, url->password, text, at) ? at + 1 : NULL;
 }
 
 /* "host", "host:port" or "[::1]:port", before the end. */
@@ -155,7 +160,7 @@ read_single(struct shield_url *url, const char *text)
 }
 
 static bool
-read_sentinel(struct shield_url *url, const char *text)
+read_masters(struct shield_url *url, const char *text)
 {
     const char *slash = strchrnul(text, '/'), *end;
 
@@ -166,6 +171,22 @@ read_sentinel(struct shield_url *url, const char *text)
            copy(url->master, sizeof(url->master),
                 (struct span){slash + 1, (size_t)(end - slash - 1)}) &&
            read_db(url, end);
+}
+
+static bool
+read_sentinel(struct shield_url *url, const char *text)
+{
+    static const char name[] = "?sentinel=";
+    const char *query = strchrnul(text, '?'), *login = query + strlen(name);
+    char *front = strndup(text, (size_t)(query - text));
+    bool read = front && read_masters(url, front);
+
+    free(front);
+    if (!read || *query == 0)
+        return read;
+    return strncmp(query, name, strlen(name)) == 0 &&
+           read_user(url->sentinel_user, url->sentinel_password, login,
+                     login + strlen(login));
 }
 
 static bool
@@ -194,7 +215,8 @@ static const struct form {
 } forms[] = {
     {"redis://", "host[:port][/db]", SHIELD_SINGLE, read_single},
     {"unix://", "/path[?db=N]", SHIELD_SINGLE, read_unix},
-    {"redis+sentinel://", "host[:port],…/master[/db]", SHIELD_SENTINEL,
+    {"redis+sentinel://",
+     "host[:port],…/master[/db][?sentinel=[user]:password]", SHIELD_SENTINEL,
      read_sentinel},
     {"redis+cluster://", "host[:port],…", SHIELD_CLUSTER, read_cluster},
 };
@@ -227,8 +249,9 @@ shield_url_parse(struct shield_url *url, const char *text,
                          "the login of the Redis URL is not [user]:password@");
     if (!form->read(&read, rest))
         return idem_fail(err, IDEM_INVALID_ARGUMENT,
-                         "\"%s\" is not %s, with up to %d hosts", rest,
-                         form->rest, SHIELD_HOSTS_MAX);
+                         "\"%.*s\" is not %s, with up to %d hosts",
+                         (int)(strchrnul(rest, '?') - rest), rest, form->rest,
+                         SHIELD_HOSTS_MAX);
     *url = read;
     return IDEM_OK;
 }

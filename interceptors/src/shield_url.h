@@ -25,6 +25,7 @@ struct shield_url {
     char master[128]; /* SENTINEL: its name */
     char user[128];   /* "": the default user */
     char password[512];
+    char sentinel_user[128], sentinel_password[512]; /* as above */
     unsigned db;
 };
 
@@ -33,12 +34,13 @@ struct shield_url {
  *
  *   redis://[[user]:password@]host[:port][/db]
  *   unix://[[user]:password@]/path[?db=N]
- *   redis+sentinel://[[user]:password@]host[:port],…/master[/db]
+ *   redis+sentinel://[[user]:password@]host[:port],…/master[/db][?sentinel=…]
  *   redis+cluster://[[user]:password@]host[:port],…
  *
  * User and password are percent-decoded; they are the master's, or of every
- * node: Sentinels are asked without. An IPv6 address is in brackets. Ports:
- * 6379, of Sentinels 26379.
+ * node. Sentinels are asked with the login behind "?sentinel=",
+ * [user]:password, or without one. An IPv6 address is in brackets. Ports: 6379,
+ * of Sentinels 26379.
  *
  * @retval IDEM_INVALID_ARGUMENT  says what is wrong, without the password
  */

@@ -206,7 +206,8 @@ shield_learn(struct idem_shield *shield, unsigned number)
 
     write_id(&asked, number);
     write_record(&record, number);
-    idem_shield_fill(shield, &asked.id, &asked.fingerprint, &record.answer);
+    idem_shield_fill(shield, &asked.id, &asked.fingerprint, &record.answer,
+                     INT64_MAX / 2);
 }
 
 void

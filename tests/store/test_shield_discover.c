@@ -147,6 +147,28 @@ a_master_of_another_name_is_never_found(void **state)
     idem_shield_free(shield);
 }
 
+static void
+a_sentinel_with_a_password_is_asked_with_it(void **state)
+{
+    struct house *house = *state;
+    struct idem_shield *shield;
+    char reply[64], url[300];
+
+    redis_say(house->sentinel, "ACL SETUSER default >open:sesame", reply,
+              sizeof(reply));
+    assert_string_equal(reply, "+OK\r\n");
+    snprintf(url, sizeof(url), "%s?sentinel=:open%%3Asesame", house->url);
+    shield = shield_open_connected((struct idem_redis_options){.url = url});
+    shield_learn_for_sure(shield, 1);
+    assert_int_equal(shield_ask(shield, 1), IDEM_VERDICT_DONE);
+    idem_shield_free(shield);
+    shield = shield_open(house->url);
+    for (int i = 0; i < 20; i++)
+        assert_int_equal(shield_ask(shield, 1), IDEM_VERDICT_ABSENT);
+    assert_int_equal(shield_counts(shield).skipped, 20);
+    idem_shield_free(shield);
+}
+
 /* --- Cluster --- */
 
 struct cluster {
@@ -382,6 +404,7 @@ main(void)
 {
     const struct CMUnitTest tests[] = {
         IN_HOUSE(a_sentinel_says_where_the_master_is),
+        IN_HOUSE(a_sentinel_with_a_password_is_asked_with_it),
         IN_HOUSE(after_a_failover_the_new_master_is_found),
         IN_HOUSE(a_master_of_another_name_is_never_found),
         IN_CLUSTER(every_key_is_at_the_node_of_its_slot),

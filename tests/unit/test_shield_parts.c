@@ -89,6 +89,13 @@ sentinels_are_several_and_name_a_master(void **state)
     assert_string_equal(url.password, "pw");
     assert_int_equal(url.db, 3);
     assert_int_equal(parse("redis+sentinel://one/main").db, 0);
+    assert_string_equal(parse("redis+sentinel://one/main").sentinel_password,
+                        "");
+    url = parse("redis+sentinel://:pw@one/main/3?sentinel=watch:a%2Fb%3F");
+    assert_string_equal(url.sentinel_user, "watch");
+    assert_string_equal(url.sentinel_password, "a/b?");
+    assert_string_equal(url.password, "pw");
+    assert_int_equal(url.db, 3);
 }
 
 static void
@@ -210,6 +217,9 @@ what_is_no_url_is_refused(void **state)
         "redis+sentinel://one/",
         "redis+sentinel://one/main/x",
         "redis+sentinel://one,/main",
+        "redis+sentinel://one/main?sentinel=pw",
+        "redis+sentinel://one/main?other=:pw",
+        "redis+cluster://one?sentinel=:pw",
         "redis+cluster://",
         "redis+cluster://one/3",
         "redis+cluster://1,2,3,4,5,6,7,8,9",

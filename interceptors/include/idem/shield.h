@@ -25,7 +25,7 @@ struct idem_redis_options {
      * "unix://[[user]:password@]/run/r.sock?db=0",
      * "redis+sentinel://[[user]:password@]host[:26379],…/master[/db]" or
      * "redis+cluster://[[user]:password@]host[:6379],…", up to 8 hosts.
-     * Sentinels are asked without the login. */
+     * Sentinels have a login of their own, or none: "…/master?sentinel=:pw". */
     const char *url;
     int64_t budget_ms;    /* a look may take; 0: 5. Over it: as absent */
     int64_t entry_ttl_ms; /* of an entry; 0: 3,600,000. At most the window */
@@ -77,12 +77,13 @@ idem_redis_new(struct idem_shield **out,
 IDEM_API void idem_shield_look(struct idem_shield *shield,
                                struct idem_shield_look *look);
 
-/* Cache an answer that the authority has recorded. Fire and forget; copies.
- * From any thread. */
+/* Cache an answer that the authority has recorded, at most until it forgets it:
+ * until_ms, since 1970. Fire and forget; copies. From any thread. */
 IDEM_API void idem_shield_fill(struct idem_shield *shield,
                                const struct idem_record_id *id,
                                const struct idem_fingerprint *fingerprint,
-                               const struct idem_answer *answer);
+                               const struct idem_answer *answer,
+                               int64_t until_ms);
 
 /* The authority's epoch changed (or is not known: ""): older entries do not
  * verify any more. Without an epoch there are no hits. From any thread; nothing
