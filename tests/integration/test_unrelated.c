@@ -1,5 +1,5 @@
 /* Issue 3: very many duplicates wait for one slow call, on the server that runs
- * it and on another one, and hold up nobody else (fault 4, semantics.md 3.2).
+ * it and on another one, and hold up nobody else (semantics.md 3.2).
  *
  *    test_unrelated [DUPLICATES]      1,000 by default */
 #include "once_stage.h"

@@ -13,6 +13,7 @@
 #define NS_PER_MS INT64_C(1000000)
 #define THREADS 6
 #define CALLS 25 /* a thread */
+#define LONG_CALLS 100
 
 static int64_t
 now_ns(void)
@@ -286,11 +287,12 @@ a_key_of_a_killed_owner_is_free_before_its_statement_ends(void **state)
 }
 
 static int64_t goal; /* effects, when all payers are through */
+static int calls = CALLS;
 
 struct payer {
     struct postgres_world *world;
     pthread_t thread;
-    struct suite_call calls[CALLS];
+    struct suite_call calls[LONG_CALLS];
 };
 
 static void *
@@ -298,7 +300,7 @@ pay_all(void *with)
 {
     struct payer *payer = with;
 
-    for (int i = 0; i < CALLS; i++)
+    for (int i = 0; i < calls; i++)
         world_pay(&payer->calls[i]);
     return NULL;
 }
@@ -310,10 +312,10 @@ pay_under(struct postgres_world *world,
     static struct payer payers[THREADS];
 
     goal = postgres_sql(world->postgres, "SELECT count(*) FROM effects") +
-           THREADS * CALLS;
+           THREADS * calls;
     for (int i = 0; i < THREADS; i++) {
         payers[i].world = world;
-        for (int j = 0; j < CALLS; j++)
+        for (int j = 0; j < calls; j++)
             world_call(&payers[i].calls[j], world);
     }
     for (int i = 0; i < THREADS; i++)
@@ -323,7 +325,7 @@ pay_under(struct postgres_world *world,
     for (int i = 0; i < THREADS; i++)
         pthread_join(payers[i].thread, NULL);
     for (int i = 0; i < THREADS; i++)
-        for (int j = 0; j < CALLS; j++) {
+        for (int j = 0; j < calls; j++) {
             assert_int_equal(effects(world, payers[i].calls[j].key), 1);
             call_close(&payers[i].calls[j]);
         }
@@ -345,10 +347,11 @@ wait_for_more(struct postgres_world *world, int64_t more)
     assert_true(postgres_wait(world->postgres, 60000, sql));
 }
 
+/* Three times; in the long run twelve. */
 static void
-crash_three_times(struct postgres_world *world)
+crash_again_and_again(struct postgres_world *world)
 {
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < 3 * calls / CALLS; i++) {
         wait_for_more(world, 20);
         postgres_restart(world->postgres); /* -m immediate */
     }
@@ -358,7 +361,7 @@ crash_three_times(struct postgres_world *world)
 static void
 a_database_that_crashes_under_load_doubles_and_loses_nothing(void **state)
 {
-    pay_under(*state, crash_three_times);
+    pay_under(*state, crash_again_and_again);
 }
 
 static void
@@ -394,6 +397,7 @@ tear_down(void **state)
     return 0;
 }
 
+/* Argument "long": 600 keys under crashes (fault 17). */
 int
 main(int argc, char **argv)
 {
@@ -418,5 +422,7 @@ main(int argc, char **argv)
 
     if (argc == 4 && strcmp(argv[1], "--hang") == 0)
         return hang(argv[2], argv[3]);
+    if (argc > 1 && strcmp(argv[1], "long") == 0)
+        calls = LONG_CALLS;
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
