@@ -28,6 +28,9 @@ void emit_stream_header(struct text *out, const struct method *method);
 void emit_stream_invoke(struct text *out, const struct method *method);
 void emit_stream_source(struct text *out, const struct method *method);
 
+/* Who may call a method, as const data; nothing when nobody says. */
+void emit_allow(struct text *out, const struct method *method);
+
 /* The const data of a service: its methods with their policy. */
 void emit_methods(struct text *out, const struct model *model,
                   const struct service *service);

@@ -205,6 +205,8 @@ emit_method(struct text *out, const struct method *method, size_t n_key,
                  : !service_client_streams(method) ? "SERVER"
                                                    : "BOTH");
     emit_policy(out, &method->policy);
+    if (service_allows(method))
+        text_add(out, "        .allow = &%s_allow,\n", method->name);
     text_add(out, "    },\n");
 }
 
@@ -219,6 +221,7 @@ emit_methods(struct text *out, const struct model *model,
         size_t n_key = emit_key(out, model, method);
         struct print print = emit_print(out, model, method);
 
+        emit_allow(out, method);
         emit_method(&rows, method, n_key, &print);
     }
     text_add(out, "\nconst struct idem_method %s_methods[%zu] = {\n%s};\n",

@@ -18,6 +18,12 @@ void lint_policies(struct complaints *complaints, const struct model *model,
 void lint_key(struct complaints *complaints, const struct model *model,
               const struct method *method);
 
+/* Who may call: that somebody may, and that it is said once. */
+void lint_service_allow(struct complaints *complaints,
+                        const struct service *service);
+void lint_method_allow(struct complaints *complaints,
+                       const struct method *method);
+
 /* A method's retry policy: its numbers and codes. */
 void lint_retry(struct complaints *complaints, const struct method *method);
 

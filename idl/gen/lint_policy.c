@@ -304,6 +304,7 @@ check_method(struct complaints *complaints, const struct model *model,
     lint_key(complaints, model, method);
     lint_retry(complaints, method);
     lint_limit(complaints, method);
+    lint_method_allow(complaints, method);
 }
 
 /* One scope for two methods is one key space, and is said with key_group. */
@@ -339,6 +340,7 @@ lint_policies(struct complaints *complaints, const struct model *model,
     const struct service *services = services_of(model, file, &n);
 
     for (size_t i = 0; i < n; i++) {
+        lint_service_allow(complaints, &services[i]);
         for (size_t j = 0; j < services[i].n_methods; j++) {
             check_method(complaints, model, &services[i].methods[j]);
             check_scopes(complaints, services, n, &services[i].methods[j]);

@@ -10,6 +10,8 @@
 #define OPTION_KEY 2 /* MethodPolicy.key */
 #define OPTION_RETRY 15
 #define OPTION_LIMIT 25
+#define OPTION_ALLOW 23
+#define SERVICE_OPTION_ALLOW 24 /* ServicePolicy.allow */
 
 /* The name of an enum's value; the default for 0, "?" for a number that has no
  * name. */
@@ -22,6 +24,16 @@ name_of(const ProtobufCEnumDescriptor *type, int value, const char *otherwise)
         return otherwise;
     found = protobuf_c_enum_descriptor_get_value(type, value);
     return found ? found->name : "?";
+}
+
+static const allow_policy *
+read_allow(struct pool *pool, const ProtobufCBinaryData *bytes, unsigned number)
+{
+    ProtobufCBinaryData part;
+
+    if (!wire_join(pool, bytes, number, &part))
+        return NULL;
+    return idem__v1__allow__unpack(&pool->allocator, part.len, part.data);
 }
 
 /* The parts that are messages are joined by hand: libprotobuf-c loses repeated
@@ -46,6 +58,18 @@ read_stated(struct policy *policy, struct pool *pool,
     if (wire_join(pool, bytes, OPTION_LIMIT, &part))
         policy->limit =
             idem__v1__limit__unpack(&pool->allocator, part.len, part.data);
+    policy->allow = read_allow(pool, bytes, OPTION_ALLOW);
+}
+
+const allow_policy *
+policy_service_allow(struct pool *pool, const service_proto *service)
+{
+    ProtobufCBinaryData bytes;
+
+    if (!service->options || !wire_join_unknown(pool, &service->options->base,
+                                                OPTION_NUMBER, &bytes))
+        return NULL;
+    return read_allow(pool, &bytes, SERVICE_OPTION_ALLOW);
 }
 
 static int64_t

@@ -32,6 +32,7 @@ struct policy {
     const key_policy *key;
     const retry_policy *retry;
     const limit_policy *limit;
+    const allow_policy *allow;
 
     bool read_only;
     bool idempotent;
@@ -69,6 +70,10 @@ struct policy {
 
 void policy_read(struct policy *policy, struct pool *pool,
                  const method_proto *method);
+
+/* What the service says of who may call its methods; NULL: nothing. */
+const allow_policy *policy_service_allow(struct pool *pool,
+                                         const service_proto *service);
 
 /* Milliseconds that the backoffs of all attempts take at worst, jitter of 20 %
  * included. */

@@ -19,13 +19,14 @@ typedef Idem__V1__MethodPolicy method_policy;
 typedef Idem__V1__Key key_policy;
 typedef Idem__V1__Retry retry_policy;
 typedef Idem__V1__Limit limit_policy;
+typedef Idem__V1__Allow allow_policy;
 
 #define FIELD_TYPE(name)                                                       \
     GOOGLE__PROTOBUF__FIELD_DESCRIPTOR_PROTO__TYPE__TYPE_##name
 #define FIELD_LABEL(name)                                                      \
     GOOGLE__PROTOBUF__FIELD_DESCRIPTOR_PROTO__LABEL__LABEL_##name
 
-#define OPTION_NUMBER 50700 /* of idem.v1.method, .field and .file */
+#define OPTION_NUMBER 50700 /* of idem.v1.method, .service, .field, .file */
 
 /* Numbers of descriptor.proto's fields, for paths of source locations. */
 enum {
@@ -40,6 +41,7 @@ enum {
     FIELD_OPTIONS = 8,
     ENUM_VALUE = 2,
     SERVICE_METHOD = 2,
+    SERVICE_OPTIONS = 3,
     METHOD_OPTIONS = 4,
 };
 

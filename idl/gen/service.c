@@ -82,6 +82,7 @@ init_service(struct service *service, const struct model *model,
     service->full =
         model_full_name(pool, file->proto->package, service->proto->name);
     service->name = service_name(pool, file->prefix, service->proto->name);
+    service->allow = policy_service_allow(pool, service->proto);
     service->n_methods = service->proto->n_method;
     service->methods =
         pool_alloc(pool, service->n_methods * sizeof(*service->methods));
@@ -130,6 +131,12 @@ bool
 service_streams(const struct method *method)
 {
     return service_client_streams(method) || service_server_streams(method);
+}
+
+const allow_policy *
+service_allows(const struct method *method)
+{
+    return method->policy.allow ? method->policy.allow : method->service->allow;
 }
 
 static const field_proto *

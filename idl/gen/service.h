@@ -13,8 +13,9 @@ struct service {
     const struct file *file;
     const service_proto *proto;
     struct path path;
-    const char *full; /* "payments.v1.Payments" */
-    const char *name; /* "payments": what its C names begin with */
+    const char *full;          /* "payments.v1.Payments" */
+    const char *name;          /* "payments": what its C names begin with */
+    const allow_policy *allow; /* of the methods that state none; or NULL */
     struct method *methods;
     size_t n_methods;
 };
@@ -50,6 +51,9 @@ bool service_rebuilds(const struct method *method);
 bool service_streams(const struct method *method);
 bool service_client_streams(const struct method *method);
 bool service_server_streams(const struct method *method);
+
+/* Who may call it, by its own words or its service's; NULL: neither says. */
+const allow_policy *service_allows(const struct method *method);
 
 /* A path of the request's fields, "order.id", as the fields from the request
  * inward; fields has room for service_key_depth(path).

@@ -1,12 +1,14 @@
 #include "policies.h"
 #include "retry.h"
 
+#include <idem/allow.h>
 #include <idem/deadline.h>
 #include <idem/key.h>
 #include <idem/ledger.h>
 #include <idem/limit.h>
 #include <idem/shield.h>
 #include <idem/standard.h>
+#include <idem/token.h>
 
 #define MAX_QUEUED 10000 /* as server.h says */
 
@@ -17,6 +19,16 @@ add_to_channel(struct idem_channel *channel,
     if (!interceptor)
         return idem_fail(err, IDEM_RESOURCE_EXHAUSTED, "no memory");
     return idem_channel_add(channel, interceptor, err);
+}
+
+static enum idem_status
+add_token(struct idem_channel *channel,
+          const struct idem_token_options *options, struct idem_error *err)
+{
+    struct idem_interceptor *token;
+    enum idem_status status = idem_token_new(&token, options, err);
+
+    return status == IDEM_OK ? idem_channel_add(channel, token, err) : status;
 }
 
 static enum idem_status
@@ -36,6 +48,8 @@ add_chain(struct idem_channel *channel,
     if (status == IDEM_OK)
         status =
             add_to_channel(channel, retry_new((struct policies *)policy), err);
+    if (status == IDEM_OK && options && options->token)
+        status = add_token(channel, options->token, err);
     return status;
 }
 
@@ -108,6 +122,35 @@ add_deadline(struct idem_server *server, struct idem_error *err)
     return idem_server_add(server, deadline, err);
 }
 
+static enum idem_status
+add_auth(struct idem_server *server, const struct idem_auth_options *options,
+         struct idem_error *err)
+{
+    struct idem_interceptor *auth;
+    enum idem_status status = idem_auth_new(&auth, options, err);
+
+    return status == IDEM_OK ? idem_server_add(server, auth, err) : status;
+}
+
+static enum idem_status
+add_allow(struct idem_server *server, const struct idem_auth_options *auth,
+          struct idem_error *err)
+{
+    struct idem_allow_options options = {0};
+    struct idem_interceptor *allow;
+    enum idem_status status;
+
+    if (auth)
+        options = (struct idem_allow_options){
+            .known = true,
+            .rules_file = auth->rules_file,
+            .reloaded = auth->reloaded,
+            .reloaded_with = auth->reloaded_with,
+        };
+    status = idem_allow_new(&allow, &options, err);
+    return status == IDEM_OK ? idem_server_add(server, allow, err) : status;
+}
+
 static void
 drop(struct idem_store *store, const struct idem_once_options *once)
 {
@@ -135,6 +178,10 @@ idem_server_open(struct idem_server **out, struct idem_store *store,
         status = idem_ledger_add(server, store, err);
     if (status == IDEM_OK)
         status = add_deadline(server, err);
+    if (status == IDEM_OK && options && options->auth)
+        status = add_auth(server, options->auth, err);
+    if (status == IDEM_OK)
+        status = add_allow(server, options ? options->auth : NULL, err);
     if (status != IDEM_OK) {
         idem_server_free(server);
         return status;

@@ -127,3 +127,33 @@ address_unwanted(const struct address *address)
 {
     return address->dropped || address->channel->closing;
 }
+
+static bool
+begins(const char *text, const char *beginning)
+{
+    return strncmp(text, beginning, strlen(beginning)) == 0;
+}
+
+/* "127.0.0.1:7070", and not "127.bank.test:7070". */
+static bool
+is_loopback(const char *host)
+{
+    return begins(host, "[::1]:") || begins(host, "localhost:") ||
+           (begins(host, "127.") && host[strspn(host, "0123456789.")] == ':');
+}
+
+bool
+address_is_local(const char *name)
+{
+    static const char *const schemes[] = {"ipc://", "unix://", "abstract://",
+                                          "inproc://"};
+    const char *host;
+
+    if (begins(name, "nng+"))
+        name += strlen("nng+");
+    host = strstr(name, "://");
+    for (size_t i = 0; i < sizeof schemes / sizeof *schemes; i++)
+        if (begins(name, schemes[i]))
+            return true;
+    return host && begins(name, "tcp") && is_loopback(host + 3);
+}

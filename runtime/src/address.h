@@ -62,6 +62,10 @@ struct address *address_new(struct idem_channel *channel, const char *name);
 /* Well spread, also of texts and numbers that are close. */
 uint64_t address_hash(struct idem_bytes bytes);
 
+/* What goes there does not leave this machine: "ipc://…", "tcp://127.0.0.1:1".
+ * A host's name counts as elsewhere, but for localhost. */
+bool address_is_local(const char *name);
+
 static inline uint64_t
 address_mix(uint64_t hash)
 {

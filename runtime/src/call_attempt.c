@@ -55,6 +55,7 @@ idem_attempt_new(struct idem_call *base,
     attempt->base.tenant = base->tenant;
     attempt->base.ack_below = base->ack_below;
     attempt->base.request = base->request;
+    attempt->base.confidential = base->confidential;
     attempt->base.deadline_ns = base->deadline_ns;
     call_ref(attempt); /* the maker's; the first is the walk's */
     if (copy_metadata(&attempt->base, base))

@@ -174,6 +174,7 @@ init_channel(struct idem_channel *channel, const struct io *io,
     channel->io = io;
     channel->options = *options;
     channel->options.tls = NULL;
+    channel->options.token = NULL;
     channel->last_waiting = &channel->waiting;
     channel->state = IDEM_CHANNEL_CONNECTING;
     atomic_init(&channel->refs, 1);

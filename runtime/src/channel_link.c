@@ -104,6 +104,14 @@ refuse_stream(struct client_call *call, const char *address)
 }
 
 /* A token is not for everybody on the way. */
+static bool
+keeps_secrets(const struct link *link)
+{
+    return connection_secure(link->connection) ||
+           address_is_local(link->address->name) ||
+           link->channel->options.tokens_in_plain;
+}
+
 static void
 refuse_plain(struct client_call *call, const char *address)
 {
@@ -130,7 +138,7 @@ link_place(struct link *link, struct client_call *call)
         refuse_size(call, limit);
         return LINK_REFUSED;
     }
-    if (call->call.base.confidential && !connection_secure(link->connection)) {
+    if (call->call.base.confidential && !keeps_secrets(link)) {
         refuse_plain(call, link->address->name);
         return LINK_REFUSED;
     }

@@ -7,6 +7,7 @@
 #include <idem/reason.h>
 
 #include <limits.h>
+#include <string.h>
 
 #define TIMEOUT_MS 10000 /* of a call for which nobody states one */
 
@@ -58,6 +59,8 @@ take_metadata(struct idem_call *base, const struct idem_call_options *options,
 
         if (status != IDEM_OK)
             return status;
+        if (strcmp(given->name, "authorization") == 0)
+            base->confidential = true;
     }
     return IDEM_OK;
 }

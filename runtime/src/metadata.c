@@ -107,6 +107,12 @@ entry_of(struct idem_arena *arena, struct idem_bytes name,
     return entry;
 }
 
+static size_t
+cost_of(const struct idem_metadata_entry *entry)
+{
+    return entry->name.size + entry->value.size + ENTRY_COST;
+}
+
 enum idem_status
 idem_metadata_add(struct idem_metadata *metadata, struct idem_arena *arena,
                   struct idem_bytes name, struct idem_bytes value,
@@ -127,8 +133,27 @@ idem_metadata_add(struct idem_metadata *metadata, struct idem_arena *arena,
         metadata->last = &metadata->first;
     *metadata->last = entry;
     metadata->last = &entry->next;
-    metadata->size += name.size + value.size + ENTRY_COST;
+    metadata->size += cost_of(entry);
     return IDEM_OK;
+}
+
+void
+idem_metadata_drop(struct idem_metadata *metadata,
+                   bool (*drops)(struct idem_bytes name))
+{
+    struct idem_metadata_entry **link = &metadata->first;
+
+    while (*link) {
+        struct idem_metadata_entry *entry = *link;
+
+        if (drops(entry->name)) {
+            *link = entry->next;
+            metadata->size -= cost_of(entry);
+        } else {
+            link = &entry->next;
+        }
+    }
+    metadata->last = metadata->first ? link : NULL;
 }
 
 bool
@@ -157,15 +182,5 @@ metadata_is_reserved(struct idem_bytes name)
 void
 metadata_drop_reserved(struct idem_metadata *metadata)
 {
-    struct idem_metadata_entry **at = &metadata->first, *entry;
-
-    while ((entry = *at)) {
-        if (metadata_is_reserved(entry->name)) {
-            metadata->size -= entry->name.size + entry->value.size + ENTRY_COST;
-            *at = entry->next;
-        } else {
-            at = &entry->next;
-        }
-    }
-    metadata->last = metadata->first ? at : NULL;
+    idem_metadata_drop(metadata, metadata_is_reserved);
 }

@@ -103,6 +103,15 @@ first_effectful(const struct idem_service *service)
     return NULL;
 }
 
+static const struct idem_method *
+first_guarded(const struct idem_service *service)
+{
+    for (unsigned i = 0; i < service->n_methods; i++)
+        if (service->methods[i].allow && !service->methods[i].allow->anyone)
+            return &service->methods[i];
+    return NULL;
+}
+
 enum idem_status
 method_table_add(struct method_table *table, const struct idem_service *service,
                  const void *handlers, size_t size, void *user,
@@ -126,6 +135,8 @@ method_table_add(struct method_table *table, const struct idem_service *service,
     put_service(table, made);
     if (!table->effectful)
         table->effectful = first_effectful(service);
+    if (!table->guarded)
+        table->guarded = first_guarded(service);
     return IDEM_OK;
 }
 

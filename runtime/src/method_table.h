@@ -21,6 +21,7 @@ struct method_table {
     struct method_entry **buckets;
     unsigned n_buckets, n_entries;
     const struct idem_method *effectful; /* one whose mode is not NONE */
+    const struct idem_method *guarded;   /* one that is not for anyone */
 };
 
 void method_table_fini(struct method_table *table);

@@ -134,6 +134,7 @@ init(struct idem_server *server, const struct idem_server_options *options,
 
     server->options = *options;
     server->options.tls = NULL;
+    server->options.auth = NULL;
     server->clock = options->clock;
     server->last_listener = &server->listeners;
     server->last_peer = &server->peers;
@@ -217,6 +218,20 @@ check_dispatch(const struct idem_method *method, struct idem_error *err)
                      method->name);
 }
 
+/* A rule that nobody enforces lets everybody in. */
+static enum idem_status
+check_allow(const struct idem_server *server, struct idem_error *err)
+{
+    const struct idem_method *method = server->methods.guarded;
+
+    if (!method || chain_has_band(&server->chain, IDEM_BAND_ALLOW))
+        return IDEM_OK;
+    return idem_fail(err, IDEM_FAILED_PRECONDITION,
+                     "%s is not for anyone, and nobody in the chain (%s) asks "
+                     "who calls: add idem_allow_new",
+                     method->name, server->chain.text);
+}
+
 enum idem_status
 idem_server_register(struct idem_server *server,
                      const struct idem_service *service, const void *handlers,
@@ -244,6 +259,8 @@ idem_server_start(struct idem_server *server, struct idem_error *err)
     enum idem_status status =
         check_once(server, server->methods.effectful, err);
 
+    if (status == IDEM_OK)
+        status = check_allow(server, err);
     if (status != IDEM_OK)
         return status;
     pthread_mutex_lock(&server->lock);

@@ -87,8 +87,9 @@ struct server_call {
 
 struct idem_server {
     const struct idem_clock *clock;
-    struct idem_server_options options; /* no zeroes left; tls is NULL */
-    struct tls *tls;                    /* NULL: none */
+    struct idem_server_options
+        options;     /* no zeroes left; tls and auth are NULL */
+    struct tls *tls; /* NULL: none */
     struct chain chain;
     struct method_table methods;
     struct idem_timers *timers;

@@ -9,6 +9,7 @@ pkg_check_modules(protobuf-c REQUIRED IMPORTED_TARGET libprotobuf-c>=1.4.1)
 pkg_check_modules(libevent REQUIRED IMPORTED_TARGET libevent>=2.1) # examples
 pkg_check_modules(hiredis REQUIRED IMPORTED_TARGET hiredis>=0.14)
 pkg_check_modules(jansson REQUIRED IMPORTED_TARGET jansson>=2.10)
+pkg_check_modules(libjwt REQUIRED IMPORTED_TARGET libjwt>=1.10)
 pkg_check_modules(libpq REQUIRED IMPORTED_TARGET libpq>=14)
 pkg_check_modules(sqlite3 REQUIRED IMPORTED_TARGET sqlite3>=3.35)
 

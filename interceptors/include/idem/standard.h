@@ -8,17 +8,18 @@
 IDEM_BEGIN_DECLS
 
 /* A channel with the chain that a client wants: policy > deadline > key >
- * retry. A service config comes in through options->policy (policy.h) and the
- * environment. */
+ * retry, and below it token when its options have one. A service config comes
+ * in through options->policy (policy.h) and the environment. */
 IDEM_API enum idem_status
 idem_client_open(struct idem_channel **channel, const char *target,
                  const struct idem_channel_options *options,
                  struct idem_error *err) IDEM_MUST_CHECK;
 
 /**
- * A server with the chain that a service wants: deadline > limit > validate >
- * once. options->limits says how much it lets in (limit.h). It
- * also answers idem.v1.Ledger (ledger.h), when it has a store.
+ * A server with the chain that a service wants: allow > deadline > limit >
+ * validate > once, and above it auth when its options have it. options->limits
+ * says how much it lets in (limit.h). It also answers idem.v1.Ledger
+ * (ledger.h), when it has a store.
  *
  * @param store    the authority, owned by the server from here, also on
  *                 failure. NULL: no once, methods of mode NONE only

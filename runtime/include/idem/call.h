@@ -36,8 +36,9 @@ struct idem_call {
     const struct idem_principal *principal; /* server: who calls; NULL: nobody
                                              * that is known */
     const struct idem_peer *peer;           /* server: whence */
-    bool confidential; /* client: the metadata has a secret: the call goes over
-                        * secure transports only, else it fails */
+    bool confidential; /* client: the metadata has a secret: the call goes only
+                        * where nobody else reads it, else it fails (channel.h,
+                        * tokens_in_plain) */
     bool committed;    /* client: a stream that cannot be begun again: something
                         * of it has come, or what was written is not kept */
     struct idem_metadata metadata;

@@ -15,6 +15,7 @@ struct idem_channel;
 struct idem_call;
 struct idem_context;
 struct idem_policy_options;
+struct idem_token_options;
 
 /* All zero is all defaults. */
 struct idem_channel_options {
@@ -41,6 +42,13 @@ struct idem_channel_options {
     const struct idem_tls_options *tls;
     /* Read by idem_client_open (policy.h); NULL is all defaults. */
     const struct idem_policy_options *policy;
+    /* The token that goes with each call (token.h); read by idem_client_open.
+     * NULL: none. */
+    const struct idem_token_options *token;
+    /* Calls with a token ("authorization" in their metadata) also go where
+     * others may read it. False: by TLS, or on this machine (ipc, abstract,
+     * inproc, loopback), else they fail NOT_SECURE. */
+    bool tokens_in_plain;
 };
 
 struct idem_call_options {

@@ -21,6 +21,7 @@ enum idem_step {
 #define IDEM_BAND_LIST(X)                                                      \
     X(OBSERVE, "observe")                                                      \
     X(AUTH, "auth")                                                            \
+    X(ALLOW, "allow") /* server: may who calls do so? */                       \
     X(DEADLINE, "deadline")                                                    \
     X(LIMIT, "limit")                                                          \
     X(VALIDATE, "validate")                                                    \

@@ -36,6 +36,11 @@ idem_metadata_add(struct idem_metadata *metadata, struct idem_arena *arena,
                   struct idem_bytes name, struct idem_bytes value,
                   struct idem_error *err) IDEM_MUST_CHECK;
 
+/* Take the entries out whose name drops() says yes to. The metadata is the
+ * caller's alone. */
+IDEM_API void idem_metadata_drop(struct idem_metadata *metadata,
+                                 bool (*drops)(struct idem_bytes name));
+
 /* The first value of exactly this name; false when there is none. */
 IDEM_API bool idem_metadata_get(const struct idem_metadata *metadata,
                                 const char *name, struct idem_bytes *value);

@@ -113,6 +113,16 @@ struct idem_map_field {
     unsigned number;
 };
 
+/* Who may call: whoever one of these lets in (options.proto's Allow). */
+struct idem_allow {
+    bool anyone;                   /* also who is not known */
+    bool known;                    /* whoever has proved who he is */
+    const char *const *identities; /* "svc:teller", "svc:*" */
+    unsigned n_identities;
+    const char *const *roles;
+    unsigned n_roles;
+};
+
 /* The generator's glue: call the author's handler with its own types. */
 typedef enum idem_status idem_invoke_fn(const void *handlers,
                                         struct idem_context *context,
@@ -168,6 +178,8 @@ struct idem_method {
     enum idem_oversize oversize;
     struct idem_retry_policy retry;
     struct idem_limit_policy limit;
+    const struct idem_allow *allow; /* NULL: neither the method nor its service
+                                     * says */
 };
 
 struct idem_service {

@@ -34,9 +34,27 @@
  * for one (wait_for_ready). */
 #define IDEM_NOT_CONNECTED "NOT_CONNECTED"
 
-/* UNAUTHENTICATED, never sent: the call has a token and the connection has no
- * TLS. */
+/* UNAUTHENTICATED, never sent: the call has a token, and the connection is
+ * neither TLS nor inside this machine. */
 #define IDEM_NOT_SECURE "NOT_SECURE"
+
+/* UNAUTHENTICATED: who calls has not proved who he is, and the method wants to
+ * know. */
+#define IDEM_TOKEN_MISSING "TOKEN_MISSING"
+
+/* UNAUTHENTICATED: what he has shown is no proof. */
+#define IDEM_TOKEN_MALFORMED "TOKEN_MALFORMED" /* nothing that can be read */
+#define IDEM_TOKEN_UNKNOWN "TOKEN_UNKNOWN"     /* nobody's here */
+#define IDEM_TOKEN_ALGORITHM "TOKEN_ALGORITHM" /* "none", or not its key's */
+#define IDEM_TOKEN_KEY "TOKEN_KEY"             /* signed by an unknown key */
+#define IDEM_TOKEN_SIGNATURE "TOKEN_SIGNATURE" /* not signed by that key */
+#define IDEM_TOKEN_EXPIRED "TOKEN_EXPIRED"
+#define IDEM_TOKEN_EARLY "TOKEN_EARLY"       /* not valid yet */
+#define IDEM_TOKEN_ISSUER "TOKEN_ISSUER"     /* of somebody else's making */
+#define IDEM_TOKEN_AUDIENCE "TOKEN_AUDIENCE" /* made for others */
+
+/* PERMISSION_DENIED: who calls is known, and may not call this method. */
+#define IDEM_NOT_ALLOWED "NOT_ALLOWED"
 
 /* RESOURCE_EXHAUSTED, never sent: max_in_flight calls of the channel are under
  * way, and the call does not wait. */

@@ -9,6 +9,7 @@
 /* The server: addresses, services, a chain and a pool of workers.
  * new → add, register, listen → start → drain → stop → free. */
 struct idem_server;
+struct idem_auth_options;
 
 struct idem_limit_options;
 
@@ -41,6 +42,9 @@ struct idem_server_options {
     const struct idem_clock *clock; /* NULL: the system's. Must outlive it */
     const struct idem_tls_options *tls; /* of "tls+…" addresses; copied. NULL:
                                          * there are none */
+    /* Who calls, and who may (auth.h); read by idem_server_open. NULL: nobody
+     * is asked for a token. */
+    const struct idem_auth_options *auth;
 };
 
 IDEM_BEGIN_DECLS
@@ -90,13 +94,13 @@ IDEM_API const char *idem_server_address(const struct idem_server *server,
                                          unsigned index);
 
 /* Take calls. Refused when a registered method of mode TRANSACTION or LEASED
- * has no once interceptor in the chain. */
+ * has no once interceptor in the chain, or one that is not for anyone no
+ * interceptor of band ALLOW. */
 IDEM_API enum idem_status idem_server_start(struct idem_server *server,
                                             struct idem_error *err)
     IDEM_MUST_CHECK;
 
-/* The chain, outermost first: "deadline > limit > validate >
- * once". */
+/* The chain, outermost first: "allow > deadline > limit > validate > once". */
 IDEM_API const char *idem_server_chain(struct idem_server *server);
 
 /* Tell the clients to go elsewhere and refuse new calls; calls in flight go on.

@@ -190,6 +190,41 @@ static const struct idem_map_field shop_buy_maps[] = {
     {&shop__v1__buy_request__descriptor, 9}, /* labels */
 };
 
+static const char *const shop_buy_identities[] = {
+    "svc:till",
+    "spiffe://shop/*",
+};
+static const char *const shop_buy_roles[] = {
+    "clerk",
+};
+static const struct idem_allow shop_buy_allow = {
+    .identities = shop_buy_identities,
+    .n_identities = 2,
+    .roles = shop_buy_roles,
+    .n_roles = 1,
+};
+
+static const char *const shop_send_http_hook_roles[] = {
+    "hooks",
+    "admin",
+};
+static const struct idem_allow shop_send_http_hook_allow = {
+    .roles = shop_send_http_hook_roles,
+    .n_roles = 2,
+};
+
+static const struct idem_allow shop_switch_allow = {
+    .known = true,
+};
+
+static const struct idem_allow shop_delete_allow = {
+    .known = true,
+};
+
+static const struct idem_allow shop_call_register_allow = {
+    .known = true,
+};
+
 static const struct idem_ignored_field shop_look_ignored[] = {
     {&shop__v1__buy_request__line__descriptor, 4}, /* trace */
     {&shop__v1__buy_request__descriptor, 10}, /* at */
@@ -197,6 +232,10 @@ static const struct idem_ignored_field shop_look_ignored[] = {
 
 static const struct idem_map_field shop_look_maps[] = {
     {&shop__v1__buy_request__descriptor, 9}, /* labels */
+};
+
+static const struct idem_allow shop_look_allow = {
+    .known = true,
 };
 
 const struct idem_method shop_methods[6] = {
@@ -242,6 +281,7 @@ const struct idem_method shop_methods[6] = {
                   .rate_calls = 50,
                   .rate_per_ms = 1000,
                   .rate_burst = 10},
+        .allow = &shop_buy_allow,
     },
     {
         .name = SHOP_SEND_HTTP_HOOK_METHOD,
@@ -279,6 +319,7 @@ const struct idem_method shop_methods[6] = {
                   .rate_calls = 0,
                   .rate_per_ms = 0,
                   .rate_burst = 0},
+        .allow = &shop_send_http_hook_allow,
     },
     {
         .name = SHOP_SWITCH_METHOD,
@@ -313,6 +354,7 @@ const struct idem_method shop_methods[6] = {
                   .max_backoff_ms = 2000,
                   .backoff_multiplier_milli = 2000,
                   .retryable = 0x4000},
+        .allow = &shop_switch_allow,
     },
     {
         .name = SHOP_DELETE_METHOD,
@@ -340,6 +382,7 @@ const struct idem_method shop_methods[6] = {
         .group = 0,
         .max_reply = 0,
         .oversize = IDEM_OVERSIZE_FAIL,
+        .allow = &shop_delete_allow,
     },
     {
         .name = SHOP_CALL_REGISTER_METHOD,
@@ -372,6 +415,7 @@ const struct idem_method shop_methods[6] = {
                   .max_backoff_ms = 2000,
                   .backoff_multiplier_milli = 2000,
                   .retryable = 0x4000},
+        .allow = &shop_call_register_allow,
     },
     {
         .name = SHOP_LOOK_METHOD,
@@ -403,6 +447,7 @@ const struct idem_method shop_methods[6] = {
         .group = 0,
         .max_reply = 0,
         .oversize = IDEM_OVERSIZE_FAIL,
+        .allow = &shop_look_allow,
     },
 };
 
