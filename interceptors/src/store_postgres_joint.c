@@ -202,6 +202,14 @@ end_one(struct pg_share *share, struct shared_call *call,
     return false;
 }
 
+/* In front of the savepoint: there is no way back but to the beginning. */
+static bool
+has_failed_outside(const struct pg_session *session)
+{
+    return session->in_front &&
+           PQtransactionStatus(session->link.conn) == PQTRANS_INERROR;
+}
+
 /* What it wrote lies behind a savepoint of its own, on top of those before. The
  * savepoint goes with its first statement; without one there is nothing to
  * undo. */
@@ -223,8 +231,8 @@ run_one(struct pg_share *share, struct shared_call *call)
     ticket = pg_session_stay(session);
     session->joint = false;
     kept = ticket && end_one(share, call, ticket);
-    if (!ticket) /* the store is freed under it */
-        pg_session_close(session);
+    if (!ticket || has_failed_outside(session))
+        pg_session_close(session); /* or the store is freed under it */
     else if (!session->in_front)
         share->undo = !kept;
     session->in_front = false;

@@ -24,7 +24,7 @@ enum ending { RECORDED, RELEASED };
 struct joint_call {
     struct suite_call call; /* first: a ticket is its call */
     void (*answered)(struct idem_ticket *ticket); /* suite_call's */
-    handler_fn *handler;
+    handler_fn *handler; /* NULL: its watermark is asked for, and it goes */
     enum ending ending;
     unsigned runs;
 };
@@ -156,6 +156,16 @@ wait_at_the_gate(struct joint_call *call)
 
 /* --- Calls --- */
 
+/* What once does with a session's key whose number may not run. */
+static void
+give_back(struct idem_ticket *ticket)
+{
+    struct joint_call *call = (struct joint_call *)ticket;
+
+    ticket->done = call->answered;
+    call->call.suite->store->ops->release(call->call.suite->store, ticket);
+}
+
 /* What once does: the handler, then its end. */
 static void
 run_handler(struct idem_ticket *ticket)
@@ -166,6 +176,11 @@ run_handler(struct idem_ticket *ticket)
 
     if (ticket->verdict != IDEM_VERDICT_MINE) {
         call->answered(ticket);
+        return;
+    }
+    if (!call->handler) {
+        ticket->done = give_back;
+        store->ops->watermark(store, ticket);
         return;
     }
     call->runs++;
@@ -537,6 +552,22 @@ a_call_that_waits_for_a_lock_leaves(void **state)
     call_close(&holder);
 }
 
+/* Beside the handlers' savepoints: the others begin again alone. */
+static void
+a_look_at_a_watermark_that_fails_costs_only_time(void **state)
+{
+    static struct crowd crowd;
+    struct postgres_world *world = *state;
+
+    crowd_open(&crowd, world);
+    crowd.calls[CROWD / 2].handler = NULL;
+    postgres_sql(world->postgres, "ALTER TABLE idem_session RENAME TO away");
+    crowd_run(&crowd);
+    postgres_sql(world->postgres, "ALTER TABLE away RENAME TO idem_session");
+    assert_int_equal(effects(&crowd.calls[CROWD / 2]), 0);
+    crowd_close(&crowd, CROWD / 2);
+}
+
 /* A handler's setting is its own. */
 static void
 what_one_sets_is_not_met_by_the_next(void **state)
@@ -686,6 +717,7 @@ main(int argc, char **argv)
             a_connection_that_is_lost_between_handlers_costs_only_time),
         cmocka_unit_test(a_key_that_is_known_leaves_the_group),
         cmocka_unit_test(a_call_that_waits_for_a_lock_leaves),
+        cmocka_unit_test(a_look_at_a_watermark_that_fails_costs_only_time),
         cmocka_unit_test(what_one_sets_is_not_met_by_the_next),
         cmocka_unit_test(one_whose_turn_comes_too_late_does_not_run),
         cmocka_unit_test(of_two_servers_with_the_same_keys_one_has_each_effect),
