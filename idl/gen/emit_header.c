@@ -277,7 +277,8 @@ emit_service(struct text *out, const struct service *service)
             emit_stream_header(out, &service->methods[i]);
         else
             emit_stubs(out, &service->methods[i]);
-        if (strcmp(service->methods[i].policy.mode, "NONE") != 0)
+        if (service->methods[i].policy.records &&
+            !service_streams(&service->methods[i]))
             emit_reader(out, &service->methods[i]);
     }
 }

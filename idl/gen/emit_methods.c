@@ -183,6 +183,8 @@ emit_method(struct text *out, const struct method *method, size_t n_key,
              "        .invoke = invoke_%s,\n",
              method->shout, method->scope, method->input->lower,
              method->output->lower, method->name);
+    if (service_resumes(method))
+        text_add(out, "        .messages = messages_%s,\n", method->name);
     if (service_probes(method))
         text_add(out, "        .probe = probe_%s,\n", method->name);
     if (service_rebuilds(method))

@@ -283,7 +283,8 @@ emit_service(struct text *out, const struct model *model,
             emit_blocking(out, &service->methods[i]);
             emit_async(out, &service->methods[i]);
         }
-        if (strcmp(service->methods[i].policy.mode, "NONE") != 0)
+        if (service->methods[i].policy.records &&
+            !service_streams(&service->methods[i]))
             emit_reader(out, &service->methods[i]);
     }
 }

@@ -19,9 +19,34 @@ request_of(struct pool *pool, const struct method *method)
 
 /* --- The header --- */
 
+/* What happens once, and what is read of it afterwards. */
+static void
+emit_resume_slots(struct text *out, const struct method *method)
+{
+    text_add(out,
+             "    /* First: the effect, once. What it keeps with\n"
+             "     * idem_context_keep() is recorded with it. */\n"
+             "    enum idem_status (*%s)(struct idem_context *context,\n"
+             "        const %s *request);\n",
+             method->slot, method->input->alias);
+    text_add(
+        out,
+        "    /* Then: the messages, from idem_stream_resumed_at() on. Reads\n"
+        "     * only: it runs again after each loss. */\n"
+        "    enum idem_status (*%s_messages)(\n"
+        "        struct idem_context *context,\n"
+        "        const %s *request,\n"
+        "        struct %s_server_stream *stream);\n",
+        method->snake, method->input->alias, method->name);
+}
+
 void
 emit_stream_slot(struct text *out, const struct method *method)
 {
+    if (service_resumes(method)) {
+        emit_resume_slots(out, method);
+        return;
+    }
     text_add(out, "    enum idem_status (*%s)(struct idem_context *context,\n",
              method->slot);
     if (!service_client_streams(method))
@@ -117,6 +142,15 @@ emit_server(struct text *out, const struct method *method)
                  "enum idem_status %s_send(struct %s_server_stream *stream,\n"
                  "    const %s *message) IDEM_MUST_CHECK;\n",
                  name, name, method->output->alias);
+    if (service_resumes(method))
+        text_add(out,
+                 "void %s_mark(struct %s_server_stream *stream,\n"
+                 "    struct idem_bytes mark);\n"
+                 "struct idem_bytes %s_kept(\n"
+                 "    const struct %s_server_stream *stream);\n"
+                 "struct idem_bytes %s_resumed_at(\n"
+                 "    const struct %s_server_stream *stream);\n",
+                 name, name, name, name, name, name);
     if (service_client_streams(method) && !method->policy.answers_later)
         text_add(out,
                  "const %s *%s_receive(\n"
@@ -168,9 +202,50 @@ emit_stream_header(struct text *out, const struct method *method)
 
 /* --- The source --- */
 
+static void
+emit_resume_invokes(struct text *out, const struct method *method)
+{
+    const char *service = method->service->name;
+
+    text_add(out,
+             "\nstatic enum idem_status\n"
+             "invoke_%s(const void *handlers,\n"
+             "    struct idem_context *context,\n"
+             "    const struct ProtobufCMessage *request,\n"
+             "    struct ProtobufCMessage *reply)\n{\n"
+             "    const struct %s_handlers *table = handlers;\n\n"
+             "    (void)reply;\n",
+             method->name, service);
+    text_add(out,
+             "    if (!table->%s || !table->%s_messages)\n"
+             "        return idem_context_fail(context, IDEM_UNIMPLEMENTED,\n"
+             "            \"%%s has no handler\", %s_METHOD);\n"
+             "    return table->%s(context, (const %s *)request);\n}\n",
+             method->slot, method->snake, method->shout, method->slot,
+             method->input->alias);
+    text_add(out,
+             "\nstatic enum idem_status\n"
+             "messages_%s(const void *handlers,\n"
+             "    struct idem_context *context,\n"
+             "    const struct ProtobufCMessage *request,\n"
+             "    struct ProtobufCMessage *reply)\n{\n"
+             "    const struct %s_handlers *table = handlers;\n\n"
+             "    (void)reply;\n"
+             "    return table->%s_messages(context,\n"
+             "        (const %s *)request,\n"
+             "        (struct %s_server_stream *)\n"
+             "            idem_context_stream(context));\n}\n",
+             method->name, service, method->snake, method->input->alias,
+             method->name);
+}
+
 void
 emit_stream_invoke(struct text *out, const struct method *method)
 {
+    if (service_resumes(method)) {
+        emit_resume_invokes(out, method);
+        return;
+    }
     text_add(out,
              "\nstatic enum idem_status\n"
              "invoke_%s(const void *handlers,\n"
@@ -435,12 +510,31 @@ emit_server_callback_source(struct text *out, const struct method *method)
     emit_plain(out, method, "void", "server_resume", "server_", "", "resume");
 }
 
+static void
+emit_resume_source(struct text *out, const struct method *method)
+{
+    const char *name = method->name;
+
+    text_add(out,
+             "\nvoid\n"
+             "%s_mark(struct %s_server_stream *stream,\n"
+             "    struct idem_bytes mark)\n{\n"
+             "    idem_stream_mark((struct idem_stream *)stream, mark);\n}\n",
+             name, name);
+    emit_plain(out, method, "struct idem_bytes", "kept", "server_", "const ",
+               "kept");
+    emit_plain(out, method, "struct idem_bytes", "resumed_at", "server_",
+               "const ", "resumed_at");
+}
+
 void
 emit_stream_source(struct text *out, const struct method *method)
 {
     emit_client_source(out, method);
     if (service_server_streams(method))
         emit_write(out, method, "send", "server_", method->output);
+    if (service_resumes(method))
+        emit_resume_source(out, method);
     if (method->policy.answers_later)
         emit_server_callback_source(out, method);
     else if (service_client_streams(method))

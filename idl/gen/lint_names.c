@@ -151,6 +151,11 @@ add_slots(struct table *table, const struct method *method, const char *what)
             pool_printf(pool, "%s_handlers.%s", method->service->name,
                         slots[i]),
             what, &method->path);
+    if (service_resumes(method))
+        add(table,
+            pool_printf(pool, "%s_handlers.%s_messages", method->service->name,
+                        method->snake),
+            what, &method->path);
 }
 
 /* The functions and structs that begin with the method's name. */
@@ -180,6 +185,9 @@ add_ends(struct table *table, const struct method *method, const char *what)
                                           "_close",
                                           "_server_user",
                                           "_server_resume",
+                                          "_mark",
+                                          "_kept",
+                                          "_resumed_at",
                                           NULL};
     const char *const *end = service_streams(method) ? streams : unary;
     struct pool *pool = table->model->pool;

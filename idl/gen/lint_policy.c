@@ -49,15 +49,36 @@ say(const struct check *check, int number, const char *words)
              "method %s: %s", check->method->proto->name, words);
 }
 
+/* What has a record: an effect, and messages that are read of it. */
+static void
+check_once_stream(const struct check *check)
+{
+    const struct policy *policy = check->policy;
+
+    if (service_client_streams(check->method))
+        say(check, MODE,
+            "a stream of the client's cannot have a mode: a record has one "
+            "request");
+    if (policy->states)
+        say(check, TRANSACTION,
+            "a stream's effect has no reply: not with transaction STATEMENT");
+    if (policy->answers_later)
+        say(check, DISPATCH, "a stream with a mode runs on the POOL");
+    if (service_probes(check->method))
+        say(check, AFTER_CRASH,
+            "a stream's effect has no reply: not with after_crash PROBE");
+    if (strcmp(policy->oversize, "FAIL") != 0)
+        say(check, OVERSIZE,
+            "what a stream keeps is needed to resume it: oversize FAIL only");
+}
+
 static void
 check_streaming(const struct check *check)
 {
     if (!service_streams(check->method))
         return;
     if (check->policy->records)
-        say(check, MODE,
-            "a streaming method cannot have a mode: a record has one request "
-            "and one reply");
+        check_once_stream(check);
     if (check->options->dispatch == DISPATCH_IS(INLINE))
         say(check, DISPATCH,
             "dispatch INLINE is for unary methods: a stream's handler runs on "

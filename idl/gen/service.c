@@ -139,6 +139,12 @@ service_allows(const struct method *method)
     return method->policy.allow ? method->policy.allow : method->service->allow;
 }
 
+bool
+service_resumes(const struct method *method)
+{
+    return service_streams(method) && method->policy.records;
+}
+
 static const field_proto *
 field_named(const struct type *type, const char *name, size_t size)
 {

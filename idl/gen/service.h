@@ -54,6 +54,8 @@ bool service_server_streams(const struct method *method);
 
 /* Who may call it, by its own words or its service's; NULL: neither says. */
 const allow_policy *service_allows(const struct method *method);
+/* A server stream with a mode: it has an effect, and then messages. */
+bool service_resumes(const struct method *method);
 
 /* A path of the request's fields, "order.id", as the fields from the request
  * inward; fields has room for service_key_depth(path).

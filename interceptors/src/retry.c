@@ -162,8 +162,13 @@ retry_reply(struct idem_interceptor *base, struct idem_call *call)
     struct retrier *self = (struct retrier *)base;
     struct retry *retry = idem_call_state(call, base);
     struct retry_question question = ask_about(self, retry, call);
-    struct retry_answer answer = retry_next(&retry->progress, &question);
+    struct retry_answer answer;
 
+    /* A stream that got on begins to count anew. */
+    if (call->advanced)
+        retry->progress.spent = retry->progress.pauses = 0;
+    call->advanced = false;
+    answer = retry_next(&retry->progress, &question);
     /* Also when it goes on: whoever interrupts the pause ends the call with the
      * effect that it has had so far. */
     call->outcome.effect = retry->progress.worst;

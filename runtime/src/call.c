@@ -216,11 +216,18 @@ step_along(struct call *call)
     return true;
 }
 
-static void
-finish(struct call *call)
+void
+call_disarm(struct call *call)
 {
     if (call->armed && idem_timer_stop(call->base.timers, &call->deadline))
         call_unref(call);
+    call->armed = false;
+}
+
+static void
+finish(struct call *call)
+{
+    call_disarm(call);
     note_attempts(call);
     call_note_key(&call->base);
     if (call->parent) {
@@ -315,6 +322,12 @@ call_begin_until(struct call *call, int64_t end_ns)
 
     walk(call, step == IDEM_WAIT ? after_wait(call) : step);
     call_unref(call);
+}
+
+void
+call_arm_again(struct call *call)
+{
+    arm_deadline(call, call->base.deadline_ns);
 }
 
 void

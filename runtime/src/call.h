@@ -86,6 +86,11 @@ void call_fini(struct call *call);
 /* Arm the deadline and walk from the top on this thread. */
 void call_begin(struct call *call);
 
+/* The walk is over and its deadline with it: arm that again, for what a server
+ * still does with the call; and disarm it. */
+void call_arm_again(struct call *call);
+void call_disarm(struct call *call);
+
 /* The same with another end than the deadline that the wire says; INT64_MAX:
  * none. */
 void call_begin_until(struct call *call, int64_t end_ns);

@@ -44,6 +44,10 @@ write_open(struct link *link, const struct client_call *call,
         .streams = base->method->streams,
     };
 
+    if (call->call.stream) {
+        open.resume_token = call->call.stream->token;
+        open.resume_after = call->call.stream->came_since;
+    }
     if (id == 0 || !link->told[id])
         open.method = idem_bytes_of(base->method->name);
     link->told[id] = true;

@@ -79,13 +79,15 @@ end_code(struct server_call *call, enum idem_status status,
 {
     struct idem_call *base = &call->call.base;
 
-    if (base->method->streams)
+    if (base->method->streams && !base->method->messages)
         status = server_stream_verdict(call, status);
     context_end(&call->context, status);
     if (base->outcome.status != IDEM_OK ||
         call->context.task == IDEM_TASK_STATE)
         return;
-    if (base->method->streams & IDEM_STREAMS_SERVER)
+    if (base->method->messages)
+        base->reply = call->kept;
+    else if (base->method->streams & IDEM_STREAMS_SERVER)
         base->reply = idem_bytes_of(""); /* its messages were all */
     else
         endpoint_pack(call, reply);

@@ -20,6 +20,8 @@ struct header_open {
     uint32_t attempt; /* 0: left out, means 1 */
     uint64_t ack_below;
     uint32_t streams; /* bits: 1 the client's side, 2 the server's */
+    struct idem_bytes resume_token;
+    uint64_t resume_after;
 };
 
 struct header_end {
@@ -42,6 +44,12 @@ struct header_settings {
     int64_t time_ms;
     struct idem_bytes identity;
     uint32_t stream_window;
+};
+
+#define HEADER_TOKEN_MAX 1024 /* bytes */
+
+struct header_message {
+    struct idem_bytes token;
 };
 
 struct header_window {
@@ -68,6 +76,8 @@ size_t header_goaway_write(uint8_t *bytes, size_t room,
                            const struct header_goaway *goaway);
 size_t header_window_write(uint8_t *bytes, size_t room,
                            const struct header_window *window);
+size_t header_message_write(uint8_t *bytes, size_t room,
+                            const struct header_message *message);
 
 /* False: not what wire.proto says. */
 bool header_open_read(struct idem_bytes bytes, struct header_open *open)
@@ -76,6 +86,8 @@ bool header_end_read(struct idem_bytes bytes, struct header_end *end)
     IDEM_MUST_CHECK;
 bool header_settings_read(struct idem_bytes bytes,
                           struct header_settings *settings) IDEM_MUST_CHECK;
+bool header_message_read(struct idem_bytes bytes,
+                         struct header_message *message) IDEM_MUST_CHECK;
 bool header_window_read(struct idem_bytes bytes, struct header_window *window)
     IDEM_MUST_CHECK;
 bool header_goaway_read(struct idem_bytes bytes, struct header_goaway *goaway)

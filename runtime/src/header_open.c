@@ -10,6 +10,8 @@ enum {
     OPEN_METADATA = 6,
     OPEN_ACK_BELOW = 7,
     OPEN_STREAMS = 8,
+    OPEN_RESUME_TOKEN = 9,
+    OPEN_RESUME_AFTER = 10,
 };
 
 size_t
@@ -27,6 +29,8 @@ header_open_write(uint8_t *bytes, size_t room, const struct header_open *open,
         header_put_varint(&writer, OPEN_ATTEMPT, open->attempt);
     header_put_varint(&writer, OPEN_ACK_BELOW, open->ack_below);
     header_put_varint(&writer, OPEN_STREAMS, open->streams);
+    header_put_bytes(&writer, OPEN_RESUME_TOKEN, open->resume_token);
+    header_put_varint(&writer, OPEN_RESUME_AFTER, open->resume_after);
     header_put_metadata(&writer, OPEN_METADATA, metadata);
     return (size_t)(writer.at - bytes);
 }
@@ -51,6 +55,9 @@ take_varint(struct header_open *open, const struct wire_field *field)
     case OPEN_STREAMS:
         open->streams = (uint32_t)field->varint;
         break;
+    case OPEN_RESUME_AFTER:
+        open->resume_after = field->varint;
+        break;
     default:
         break;
     }
@@ -71,6 +78,8 @@ header_open_read(struct idem_bytes bytes, struct header_open *open)
             open->method = field.bytes;
         else if (field.type == WIRE_BYTES && field.number == OPEN_KEY)
             open->key = field.bytes;
+        else if (field.type == WIRE_BYTES && field.number == OPEN_RESUME_TOKEN)
+            open->resume_token = field.bytes;
     }
     return more == 0;
 }

@@ -1,6 +1,6 @@
 #include "header_wire.h"
 
-/* Field numbers of Settings, Goaway and WindowHeader. */
+/* Field numbers of Settings, Goaway, WindowHeader and MessageHeader. */
 enum {
     SETTINGS_VERSION = 1,
     SETTINGS_MAX_MESSAGE = 2,
@@ -9,6 +9,7 @@ enum {
     SETTINGS_IDENTITY = 5,
     SETTINGS_STREAM_WINDOW = 6,
     WINDOW_CREDIT = 1,
+    MESSAGE_TOKEN = 1,
     GOAWAY_LAST_STREAM = 1,
     GOAWAY_REASON = 2,
 };
@@ -106,4 +107,28 @@ header_window_read(struct idem_bytes bytes, struct header_window *window)
         if (field.type == WIRE_VARINT && field.number == WINDOW_CREDIT)
             window->credit = (uint32_t)field.varint;
     return more == 0;
+}
+
+size_t
+header_message_write(uint8_t *bytes, size_t room,
+                     const struct header_message *message)
+{
+    struct wire_writer writer = {bytes, bytes + room};
+
+    header_put_bytes(&writer, MESSAGE_TOKEN, message->token);
+    return (size_t)(writer.at - bytes);
+}
+
+bool
+header_message_read(struct idem_bytes bytes, struct header_message *message)
+{
+    struct wire_reader reader = {bytes.data, bytes.data + bytes.size};
+    struct wire_field field;
+    int more;
+
+    *message = (struct header_message){{NULL, 0}};
+    while ((more = header_next_field(&reader, &field)) > 0)
+        if (field.type == WIRE_BYTES && field.number == MESSAGE_TOKEN)
+            message->token = field.bytes;
+    return more == 0 && message->token.size <= HEADER_TOKEN_MAX;
 }

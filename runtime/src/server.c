@@ -192,10 +192,11 @@ static enum idem_status
 check_once(const struct idem_server *server, const struct idem_method *method,
            struct idem_error *err)
 {
-    if (method && method->mode != IDEM_MODE_NONE && method->streams)
+    if (method && method->mode != IDEM_MODE_NONE && method->streams &&
+        (method->streams != IDEM_STREAMS_SERVER || !method->messages))
         return idem_fail(err, IDEM_FAILED_PRECONDITION,
-                         "%s is a stream and has a mode: a record has one "
-                         "request and one reply",
+                         "%s has a mode and streams from the client: a record "
+                         "has one request",
                          method->name);
     if (!method || method->mode == IDEM_MODE_NONE ||
         chain_has_band(&server->chain, IDEM_BAND_KEY))

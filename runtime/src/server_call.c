@@ -103,11 +103,17 @@ leave(struct server_call *call)
 static void
 finish(struct call *base)
 {
-    struct server_call *call = server_call_of(base);
+    if (!server_resume_begin(server_call_of(base)))
+        server_call_end(server_call_of(base));
+}
+
+void
+server_call_end(struct server_call *call)
+{
     struct idem_server *server = call->peer->server;
 
-    if (base->stream)
-        stream_over(base->stream, NULL);
+    if (call->call.stream)
+        stream_over(call->call.stream, NULL);
     if (leave(call)) {
         respect_limit(call);
         send_end(call);
@@ -286,6 +292,8 @@ fill(struct server_call *call, const struct frame *frame,
     if (open->key.size > 0) /* empty on the wire is none */
         base->key.data = idem_arena_copy(base->arena, open->key);
     if (base->method->streams && !server_stream_new(call))
+        return idem_fail(err, IDEM_RESOURCE_EXHAUSTED, "out of memory");
+    if (base->method->messages && !server_resume_take(call, open))
         return idem_fail(err, IDEM_RESOURCE_EXHAUSTED, "out of memory");
     base->request = (struct idem_bytes){
         idem_arena_copy(base->arena, frame->payload), frame->payload.size};

@@ -80,8 +80,10 @@ struct server_call {
     uint32_t stream;
     struct server_call *next, **link; /* the peer's lock */
     struct job job;
-    struct later *later; /* unary with dispatch ASYNC, from the endpoint on;
-                          * else NULL */
+    struct later *later;    /* unary with dispatch ASYNC, from the endpoint on;
+                             * else NULL */
+    struct idem_bytes kept; /* of a server stream with a mode: what the effect
+                             * leaves for the messages */
     struct ProtobufCMessage *reply; /* of a stream in callback style */
 };
 
@@ -159,6 +161,9 @@ void server_call_open(struct peer *peer, const struct frame *frame,
                       const struct header_open *open,
                       const struct method_entry *entry);
 
+/* END, and the call leaves its peer. */
+void server_call_end(struct server_call *call);
+
 /* --- server_stream.c --- */
 
 /* For a call whose method streams, before it is in its peer's lists. False: out
@@ -181,6 +186,16 @@ enum idem_status server_stream_verdict(struct server_call *call,
 /* A handler of dispatch ASYNC has returned. WAIT: idem_stream_close answers. */
 enum idem_step server_stream_served(struct server_call *call,
                                     enum idem_status status);
+
+/* --- server_resume.c: server streams with a mode --- */
+
+/* Before the chain: where the client stands. False: out of memory. */
+bool server_resume_take(struct server_call *call,
+                        const struct header_open *open) IDEM_MUST_CHECK;
+
+/* The effect is recorded, the walk is over. True: the messages follow, and then
+ * server_call_end. */
+bool server_resume_begin(struct server_call *call);
 
 /* --- endpoint.c --- */
 enum idem_step endpoint_send(struct call *call);

@@ -1,5 +1,7 @@
 #include "stream.h"
 
+#include <stdlib.h>
+
 /* The life of a stream's end, and what may end it. */
 
 struct idem_stream *
@@ -19,6 +21,8 @@ stream_new(struct call *call, bool server, const struct stream_side *side,
     stream->reads = server ? method->request : method->reply;
     stream->max_message = max_message;
     stream->window = window;
+    stream->resumes = method->streams == IDEM_STREAMS_SERVER &&
+                      method->mode != IDEM_MODE_NONE;
     /* Whoever does not stream says all with OPEN or END. */
     stream->out_ended = !(method->streams &
                           (server ? IDEM_STREAMS_SERVER : IDEM_STREAMS_CLIENT));
@@ -37,6 +41,7 @@ stream_fini(struct idem_stream *stream)
     arena_free(stream->packing);
     arena_free(stream->unpacking);
     backlog_fini(&stream->written);
+    free(stream->token_room);
     inflow_fini(&stream->in);
     if (stream->connection)
         connection_unref(stream->connection);

@@ -57,8 +57,9 @@ struct idem_stream {
     struct call *call; /* whose memory this is in */
     const struct stream_side *side;
     bool server;
-    bool blocks; /* blocking style */
-    bool keeps;  /* what is written is kept for another attempt */
+    bool blocks;  /* blocking style */
+    bool resumes; /* a server stream with a mode */
+    bool keeps;   /* what is written is kept for another attempt */
     const struct ProtobufCMessageDescriptor *writes, *reads;
     size_t max_message;
     uint32_t window; /* that the peer has from us */
@@ -67,6 +68,8 @@ struct idem_stream {
 
     struct idem_arena *packing; /* the writer's */
     uint64_t n_written;         /* … */
+    struct idem_bytes mark;     /* … of the next message */
+    uint64_t skip;              /* … messages that the client has already */
     size_t unflushed;           /* … bytes that may wait for others */
 
     struct idem_arena *unpacking;        /* the reader's; and … */
@@ -80,13 +83,17 @@ struct idem_stream {
     pthread_cond_t changed;
     struct connection *connection; /* a reference; NULL: not placed */
     uint32_t id;
-    uint64_t n_came;        /* messages */
-    size_t peer_max;        /* bytes of a message */
-    int64_t credit;         /* to write; below 0 after a large message */
-    struct backlog written; /* what is kept; at: what this attempt has sent */
-    bool out_ended;         /* this side has */
-    bool said_last;         /* … and this attempt has said so */
-    bool wanting;           /* a write found no room */
+    uint64_t n_came;         /* messages */
+    struct idem_bytes token; /* the last mark: of a client in at; of a handler
+                              * in the arena, and const */
+    uint8_t *token_room;     /* HEADER_TOKEN_MAX bytes; NULL: none has come */
+    uint64_t came_since;     /* messages after it */
+    size_t peer_max;         /* bytes of a message */
+    int64_t credit;          /* to write; below 0 after a large message */
+    struct backlog written;  /* what is kept; at: what this attempt has sent */
+    bool out_ended;          /* this side has */
+    bool said_last;          /* … and this attempt has said so */
+    bool wanting;            /* a write found no room */
     struct inflow in;
     int64_t granted;         /* credit that the peer has left */
     bool in_ended;           /* the peer's side has */

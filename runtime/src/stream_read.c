@@ -5,6 +5,9 @@
 #include <idem/message.h>
 #include <idem/reason.h>
 
+#include <stdlib.h>
+#include <string.h>
+
 /* What comes on a stream, and what a peer may send: no more than its credit,
  * and nothing after its end. */
 
@@ -31,6 +34,27 @@ too_large(const struct idem_stream *stream, size_t size, struct idem_error *err)
         stream->server ? "server" : "channel", stream->max_message);
 }
 
+/* With the lock: how far it has come, for who asks again. */
+static bool
+note_mark(struct idem_stream *stream, const struct frame *frame)
+{
+    struct header_message header;
+
+    stream->call->base.advanced = true;
+    stream->came_since++;
+    if (frame->header.size == 0)
+        return true;
+    if (!header_message_read(frame->header, &header))
+        return false;
+    if (!stream->token_room)
+        stream->token_room = malloc(HEADER_TOKEN_MAX);
+    IDEM_ASSERT(stream->token_room);
+    memcpy(stream->token_room, header.token.data, header.token.size);
+    stream->token = (struct idem_bytes){stream->token_room, header.token.size};
+    stream->came_since = 0;
+    return true;
+}
+
 /* With the lock. */
 static enum idem_status
 put(struct idem_stream *stream, const struct frame *frame,
@@ -41,6 +65,8 @@ put(struct idem_stream *stream, const struct frame *frame,
     if (frame->oversize)
         return too_large(stream, frame->payload.size, err);
     stream->granted -= (int64_t)(frame->payload.size + STREAM_COST);
+    if (stream->resumes && !note_mark(stream, frame))
+        return broken(stream, "has a header that cannot be read", err);
     if (!inflow_put(&stream->in, frame->payload))
         return idem_fail(err, IDEM_RESOURCE_EXHAUSTED,
                          "no memory for a message of %zu bytes",

@@ -1,5 +1,7 @@
 #include "stream.h"
 
+#include "header.h"
+
 #include <idem/message.h>
 #include <idem/reason.h>
 
@@ -24,13 +26,19 @@ stream_has_room(const struct idem_stream *stream)
 static void
 append(struct idem_stream *stream, uint8_t flags, struct idem_bytes message)
 {
-    const struct frame frame = {
+    uint8_t header[HEADER_TOKEN_MAX + 16];
+    const struct header_message marked = {stream->mark};
+    struct frame frame = {
         .type = FRAME_MESSAGE,
         .flags = flags,
         .stream = stream->id,
+        .header = {header, 0},
         .payload = message,
     };
 
+    if (stream->mark.size > 0)
+        frame.header.size =
+            header_message_write(header, sizeof header, &marked);
     /* One that is closed ends the call, which says so. */
     (void)connection_append(stream->connection, &frame, (struct outbox_hold){0},
                             NULL);
@@ -72,7 +80,7 @@ stream_pump(struct idem_stream *stream)
 void
 stream_commit(struct idem_stream *stream)
 {
-    if (stream->server || stream->call->base.committed)
+    if (stream->server || stream->resumes || stream->call->base.committed)
         return;
     stream->call->base.committed = true;
     stream->keeps = false;
@@ -194,8 +202,13 @@ idem_stream_write(struct idem_stream *stream,
         status = IDEM_RESOURCE_EXHAUSTED;
     if (status != IDEM_OK)
         return status;
+    if (stream->skip > 0) { /* it has been there */
+        stream->skip--;
+        return IDEM_OK;
+    }
     pthread_mutex_lock(&stream->lock);
     status = put(stream, bytes);
+    stream->mark = (struct idem_bytes){0};
     if (status == IDEM_OK) {
         connection = stream->connection;
         connection_ref(connection);

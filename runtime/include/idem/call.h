@@ -39,6 +39,8 @@ struct idem_call {
     bool confidential; /* client: the metadata has a secret: the call goes only
                         * where nobody else reads it, else it fails (channel.h,
                         * tokens_in_plain) */
+    bool advanced;     /* client: something of a stream that can be resumed has
+                        * come since the retry looked last */
     bool committed;    /* client: a stream that cannot be begun again: something
                         * of it has come, or what was written is not kept */
     struct idem_metadata metadata;

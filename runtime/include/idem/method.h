@@ -142,7 +142,10 @@ struct idem_method {
     const struct ProtobufCMessageDescriptor *reply;
     idem_invoke_fn *invoke;      /* UNIMPLEMENTED for an empty slot */
     idem_invoke_probe_fn *probe; /* after_crash PROBE; NULL: UNKNOWN */
-    idem_invoke_fn *rebuild;     /* oversize REBUILD; NULL: as DIGEST */
+    /* Of a server stream with a mode: invoke is the effect, and has no reply;
+     * this reads and writes the messages, again after each loss. */
+    idem_invoke_fn *messages;
+    idem_invoke_fn *rebuild; /* oversize REBUILD; NULL: as DIGEST */
 
     enum idem_streams streams;
     enum idem_mode mode;

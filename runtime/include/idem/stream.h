@@ -104,6 +104,31 @@ IDEM_API void idem_stream_serve(struct idem_stream *stream,
 IDEM_API void idem_stream_close(struct idem_stream *stream,
                                 enum idem_status status);
 
+/* --- A server stream with a mode: the effect is once, the messages resume --
+ */
+
+/* From the handler of the effect: what the handler of the messages gets back,
+ * also on another server, after a crash, and for a repeat. It is the record's
+ * reply. Copied. RESOURCE_EXHAUSTED: out of memory. */
+IDEM_API enum idem_status idem_context_keep(struct idem_context *context,
+                                            struct idem_bytes bytes,
+                                            struct idem_error *err)
+    IDEM_MUST_CHECK;
+
+/* From the handler of the messages: what was kept; empty: nothing. */
+IDEM_API struct idem_bytes idem_stream_kept(const struct idem_stream *stream);
+
+/* Where the client stands: the mark of the last message that it has which had
+ * one; empty: begin at the beginning. What is written from there on and the
+ * client has is left out by itself. */
+IDEM_API struct idem_bytes
+idem_stream_resumed_at(const struct idem_stream *stream);
+
+/* The next message has this mark, at most 1,024 bytes, which must live until it
+ * is written. Without marks a stream is written from its beginning again. */
+IDEM_API void idem_stream_mark(struct idem_stream *stream,
+                               struct idem_bytes mark);
+
 /* --- Both ----------------------------------------------------------------- */
 
 /**

@@ -54,6 +54,36 @@ invoke_streams_depot_follow(const void *handlers,
 }
 
 static enum idem_status
+invoke_streams_depot_send(const void *handlers,
+    struct idem_context *context,
+    const struct ProtobufCMessage *request,
+    struct ProtobufCMessage *reply)
+{
+    const struct streams_depot_handlers *table = handlers;
+
+    (void)reply;
+    if (!table->send || !table->send_messages)
+        return idem_context_fail(context, IDEM_UNIMPLEMENTED,
+            "%s has no handler", STREAMS_DEPOT_SEND_METHOD);
+    return table->send(context, (const streams_order *)request);
+}
+
+static enum idem_status
+messages_streams_depot_send(const void *handlers,
+    struct idem_context *context,
+    const struct ProtobufCMessage *request,
+    struct ProtobufCMessage *reply)
+{
+    const struct streams_depot_handlers *table = handlers;
+
+    (void)reply;
+    return table->send_messages(context,
+        (const streams_order *)request,
+        (struct streams_depot_send_server_stream *)
+            idem_context_stream(context));
+}
+
+static enum idem_status
 invoke_streams_depot_load(const void *handlers,
     struct idem_context *context,
     const struct ProtobufCMessage *request,
@@ -107,7 +137,7 @@ invoke_streams_depot_load_async(const void *handlers,
         (streams_parcel *)reply);
 }
 
-const struct idem_method streams_depot_methods[5] = {
+const struct idem_method streams_depot_methods[6] = {
     {
         .name = STREAMS_DEPOT_FIND_METHOD,
         .scope = "shop.v1.Depot/Find",
@@ -166,6 +196,40 @@ const struct idem_method streams_depot_methods[5] = {
         .transaction = IDEM_TRANSACTION_INTERACTIVE,
         .group = 0,
         .max_reply = 0,
+        .oversize = IDEM_OVERSIZE_FAIL,
+        .retry = {.max_attempts = 5,
+                  .initial_backoff_ms = 100,
+                  .max_backoff_ms = 2000,
+                  .backoff_multiplier_milli = 2000,
+                  .retryable = 0x4000},
+    },
+    {
+        .name = STREAMS_DEPOT_SEND_METHOD,
+        .scope = "shop.v1.Depot/Send",
+        .request = &shop__v1__order__descriptor,
+        .reply = &shop__v1__parcel__descriptor,
+        .invoke = invoke_streams_depot_send,
+        .messages = messages_streams_depot_send,
+        .streams = IDEM_STREAMS_SERVER,
+        .mode = IDEM_MODE_LEASED,
+        .dispatch = IDEM_DISPATCH_POOL,
+        .read_only = false,
+        .idempotent = false,
+        .key_source = IDEM_KEY_MINTED,
+        .key_required = true,
+        .window_ms = 86400000,
+        .timeout_ms = 0,
+        .lease_ms = 10000,
+        .max_execution_ms = 300000,
+        .recorded = 0x9ae9,
+        .in_flight = IDEM_IN_FLIGHT_WAIT,
+        .ask_redis = IDEM_ASK_REDIS_REPEATS,
+        .after_crash = IDEM_AFTER_CRASH_REEXECUTE,
+        .steps = false,
+        .max_executions = 20,
+        .transaction = IDEM_TRANSACTION_INTERACTIVE,
+        .group = 0,
+        .max_reply = 1048576,
         .oversize = IDEM_OVERSIZE_FAIL,
         .retry = {.max_attempts = 5,
                   .initial_backoff_ms = 100,
@@ -262,7 +326,7 @@ const struct idem_method streams_depot_methods[5] = {
 const struct idem_service streams_depot_service = {
     .name = STREAMS_DEPOT_SERVICE,
     .methods = streams_depot_methods,
-    .n_methods = 5,
+    .n_methods = 6,
     .descriptors = {file_descriptors, sizeof(file_descriptors)},
 };
 
@@ -412,6 +476,122 @@ streams_depot_follow_send(struct streams_depot_follow_server_stream *stream,
 {
     return idem_stream_write((struct idem_stream *)stream,
         (const struct ProtobufCMessage *)message);
+}
+
+static bool
+message_streams_depot_send(struct idem_stream *stream,
+    const void *callbacks,
+    const struct ProtobufCMessage *message)
+{
+    const struct streams_depot_send_callbacks *to = callbacks;
+
+    return !to->message ||
+        to->message((struct streams_depot_send_stream *)stream,
+            (const streams_parcel *)message);
+}
+
+static void
+end_streams_depot_send(struct idem_stream *stream,
+    const void *callbacks,
+    const struct ProtobufCMessage *reply,
+    const struct idem_outcome *outcome)
+{
+    const struct streams_depot_send_callbacks *to = callbacks;
+
+    (void)reply;
+    if (to->end)
+        to->end((struct streams_depot_send_stream *)stream, outcome);
+}
+
+static const struct idem_stream_glue glue_streams_depot_send = {
+    .message = message_streams_depot_send,
+    .end = end_streams_depot_send,
+};
+
+struct streams_depot_send_stream *
+streams_depot_send_open(struct idem_channel *channel,
+    const streams_order *request,
+    const struct idem_call_options *options)
+{
+    return (struct streams_depot_send_stream *)idem_stream_open(
+        channel, &streams_depot_send_method, (const struct ProtobufCMessage *)request, options);
+}
+
+struct streams_depot_send_stream *
+streams_depot_send_start(struct idem_channel *channel,
+    const streams_order *request,
+    const struct idem_call_options *options,
+    const struct streams_depot_send_callbacks *callbacks)
+{
+    return (struct streams_depot_send_stream *)idem_stream_start(
+        channel, &streams_depot_send_method, (const struct ProtobufCMessage *)request, options,
+        &glue_streams_depot_send, callbacks);
+}
+
+enum idem_status
+streams_depot_send_finish(struct streams_depot_send_stream *stream,
+    struct idem_outcome *outcome)
+{
+    return idem_stream_finish((struct idem_stream *)stream,
+        NULL, outcome);
+}
+
+const streams_parcel *
+streams_depot_send_next(struct streams_depot_send_stream *stream)
+{
+    return (const streams_parcel *)idem_stream_next(
+        (struct idem_stream *)stream);
+}
+
+void
+streams_depot_send_cancel(struct streams_depot_send_stream *stream)
+{
+    idem_stream_cancel((struct idem_stream *)stream);
+}
+
+void *
+streams_depot_send_user(const struct streams_depot_send_stream *stream)
+{
+    return idem_stream_user((const struct idem_stream *)stream);
+}
+
+void
+streams_depot_send_resume(struct streams_depot_send_stream *stream)
+{
+    idem_stream_resume((struct idem_stream *)stream);
+}
+
+void
+streams_depot_send_release(struct streams_depot_send_stream *stream)
+{
+    idem_stream_release((struct idem_stream *)stream);
+}
+
+enum idem_status
+streams_depot_send_send(struct streams_depot_send_server_stream *stream,
+    const streams_parcel *message)
+{
+    return idem_stream_write((struct idem_stream *)stream,
+        (const struct ProtobufCMessage *)message);
+}
+
+void
+streams_depot_send_mark(struct streams_depot_send_server_stream *stream,
+    struct idem_bytes mark)
+{
+    idem_stream_mark((struct idem_stream *)stream, mark);
+}
+
+struct idem_bytes
+streams_depot_send_kept(const struct streams_depot_send_server_stream *stream)
+{
+    return idem_stream_kept((const struct idem_stream *)stream);
+}
+
+struct idem_bytes
+streams_depot_send_resumed_at(const struct streams_depot_send_server_stream *stream)
+{
+    return idem_stream_resumed_at((const struct idem_stream *)stream);
 }
 
 static void

@@ -26,10 +26,11 @@ void streams_parcel_free(streams_parcel *message);
 /* shop.v1.Depot ---------------------------------------------------------- */
 
 #define STREAMS_DEPOT_SERVICE "shop.v1.Depot"
-extern const struct idem_method streams_depot_methods[5];
+extern const struct idem_method streams_depot_methods[6];
 extern const struct idem_service streams_depot_service;
 
 struct streams_depot_follow_server_stream;
+struct streams_depot_send_server_stream;
 struct streams_depot_load_server_stream;
 struct streams_depot_sort_server_stream;
 struct streams_depot_load_async_server_stream;
@@ -45,6 +46,17 @@ struct streams_depot_handlers {
     enum idem_status (*follow)(struct idem_context *context,
         const streams_order *request,
         struct streams_depot_follow_server_stream *stream);
+    /* Sends it, and then says where it is. */
+    /* First: the effect, once. What it keeps with
+     * idem_context_keep() is recorded with it. */
+    enum idem_status (*send)(struct idem_context *context,
+        const streams_order *request);
+    /* Then: the messages, from idem_stream_resumed_at() on. Reads
+     * only: it runs again after each loss. */
+    enum idem_status (*send_messages)(
+        struct idem_context *context,
+        const streams_order *request,
+        struct streams_depot_send_server_stream *stream);
     enum idem_status (*load)(struct idem_context *context,
         struct streams_depot_load_server_stream *stream,
         streams_parcel *reply);
@@ -125,9 +137,55 @@ void streams_depot_follow_release(struct streams_depot_follow_stream *stream);
 enum idem_status streams_depot_follow_send(struct streams_depot_follow_server_stream *stream,
     const streams_parcel *message) IDEM_MUST_CHECK;
 
+/* shop.v1.Depot/Send: mode LEASED, a server stream. */
+/* Sends it, and then says where it is. */
+#define STREAMS_DEPOT_SEND_METHOD "shop.v1.Depot/Send"
+#define streams_depot_send_method (streams_depot_methods[2])
+
+/* Begin it, and end it: finish waits for the server's end,
+ * throws away what is unread and frees the stream; to leave
+ * early, cancel first. What goes wrong is told there. */
+struct streams_depot_send_stream;
+struct streams_depot_send_stream *streams_depot_send_open(struct idem_channel *channel,
+    const streams_order *request,
+    const struct idem_call_options *options);
+enum idem_status streams_depot_send_finish(struct streams_depot_send_stream *stream,
+    struct idem_outcome *outcome);
+void streams_depot_send_cancel(struct streams_depot_send_stream *stream);
+
+/* The next message, which lives until the next call; NULL:
+ * there is none any more. */
+const streams_parcel *streams_depot_send_next(struct streams_depot_send_stream *stream);
+
+/* The same in callback style; <idem/stream.h> says when each
+ * runs. Each may be NULL. Release drops the handle. */
+struct streams_depot_send_callbacks {
+    bool (*message)(struct streams_depot_send_stream *stream,
+        const streams_parcel *message);
+    void (*end)(struct streams_depot_send_stream *stream,
+        const struct idem_outcome *outcome);
+};
+struct streams_depot_send_stream *streams_depot_send_start(struct idem_channel *channel,
+    const streams_order *request,
+    const struct idem_call_options *options,
+    const struct streams_depot_send_callbacks *callbacks);
+void *streams_depot_send_user(const struct streams_depot_send_stream *stream);
+void streams_depot_send_resume(struct streams_depot_send_stream *stream);
+void streams_depot_send_release(struct streams_depot_send_stream *stream);
+
+/* What its handler does with its end. */
+enum idem_status streams_depot_send_send(struct streams_depot_send_server_stream *stream,
+    const streams_parcel *message) IDEM_MUST_CHECK;
+void streams_depot_send_mark(struct streams_depot_send_server_stream *stream,
+    struct idem_bytes mark);
+struct idem_bytes streams_depot_send_kept(
+    const struct streams_depot_send_server_stream *stream);
+struct idem_bytes streams_depot_send_resumed_at(
+    const struct streams_depot_send_server_stream *stream);
+
 /* shop.v1.Depot/Load: mode NONE, a client stream. */
 #define STREAMS_DEPOT_LOAD_METHOD "shop.v1.Depot/Load"
-#define streams_depot_load_method (streams_depot_methods[2])
+#define streams_depot_load_method (streams_depot_methods[3])
 
 /* Begin it, and end it: finish waits for the server's end,
  * throws away what is unread and frees the stream; to leave
@@ -167,7 +225,7 @@ const streams_order *streams_depot_load_receive(
 
 /* shop.v1.Depot/Sort: mode NONE, a bidirectional stream. */
 #define STREAMS_DEPOT_SORT_METHOD "shop.v1.Depot/Sort"
-#define streams_depot_sort_method (streams_depot_methods[3])
+#define streams_depot_sort_method (streams_depot_methods[4])
 
 /* Begin it, and end it: finish waits for the server's end,
  * throws away what is unread and frees the stream; to leave
@@ -227,7 +285,7 @@ void streams_depot_sort_server_resume(struct streams_depot_sort_server_stream *s
 
 /* shop.v1.Depot/LoadAsync: mode NONE, a client stream. */
 #define STREAMS_DEPOT_LOAD_ASYNC_METHOD "shop.v1.Depot/LoadAsync"
-#define streams_depot_load_async_method (streams_depot_methods[4])
+#define streams_depot_load_async_method (streams_depot_methods[5])
 
 /* Begin it, and end it: finish waits for the server's end,
  * throws away what is unread and frees the stream; to leave
