@@ -15,12 +15,14 @@ const char client_usage[] =
     "  payout    --to DESTINATION --amount AMOUNT\n"
     "  account   --account NAME\n"
     "  entries   --account NAME [--after NUMBER] [--limit COUNT]\n"
+    "  totals    of all accounts, for an auditor\n"
     "  resolve   --key KEY --method METHOD: what became of that call?\n"
     "  abandon   --key KEY --method METHOD: it shall never run\n"
     "            METHOD is open, charge, transfer or payout\n"
     "each with:\n"
     "  --key KEY         repeat the call of this key; else a new one is made\n"
     "  --server ADDRESS  tcp://127.0.0.1:7070 is the default\n"
+    "  --token-file FILE  has the token that says who calls\n"
     "  --timeout-ms MS   of the whole call, its repeats included; 10000\n"
     "It exits with the number of the call's status, 0 is OK; 64 means that "
     "the\n"
@@ -30,6 +32,7 @@ enum {
     KEY = 1,
     METHOD,
     SERVER,
+    TOKEN,
     ACCOUNT,
     TARGET,
     ORDER,
@@ -44,6 +47,7 @@ static const struct option table[] = {
     {"key", required_argument, NULL, KEY},
     {"method", required_argument, NULL, METHOD},
     {"server", required_argument, NULL, SERVER},
+    {"token-file", required_argument, NULL, TOKEN},
     {"account", required_argument, NULL, ACCOUNT},
     {"to", required_argument, NULL, TARGET},
     {"order", required_argument, NULL, ORDER},
@@ -66,6 +70,8 @@ text_of(struct client_options *options, int option)
         return &options->method;
     case SERVER:
         return &options->server;
+    case TOKEN:
+        return &options->token;
     case ACCOUNT:
         return &options->account;
     case TARGET:

@@ -8,6 +8,7 @@
 struct client_options {
     const char *command; /* "charge" */
     const char *server;  /* --server */
+    const char *token;   /* --token-file; NULL: none */
     const char *key;     /* --key; NULL: a new one */
     const char *method;  /* --method */
     const char *account; /* --account */

@@ -204,6 +204,32 @@ list_entries(struct idem_context *context,
     return IDEM_OK;
 }
 
+static enum idem_status
+get_totals(struct idem_context *context,
+           const payments_get_totals_request *request,
+           payments_get_totals_reply *reply)
+{
+    struct book book;
+    struct idem_rows *rows;
+    enum idem_status status;
+
+    (void)request;
+    if ((status = book_open(&book, context)) != IDEM_OK)
+        return status;
+    /* PostgreSQL's sums are numeric */
+    status = book_sql(&book, &rows,
+                      "SELECT count(*), CAST(coalesce(sum(balance), 0) AS "
+                      "BIGINT), CAST(coalesce(sum(entries), 0) AS BIGINT)"
+                      " FROM account",
+                      IDEM_NO_VALUES);
+    if (status != IDEM_OK)
+        return status;
+    reply->accounts = idem_rows_int(rows, 0, 0);
+    reply->balance = idem_rows_int(rows, 0, 1);
+    reply->entries = idem_rows_int(rows, 0, 2);
+    return IDEM_OK;
+}
+
 const struct payments_handlers payments_house_handlers = {
     .open_account_statements = open_account_statements,
     .open_account_reply = open_account_reply,
@@ -212,4 +238,5 @@ const struct payments_handlers payments_house_handlers = {
     .payout = payout,
     .get_account = get_account,
     .list_entries = list_entries,
+    .get_totals = get_totals,
 };

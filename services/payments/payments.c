@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include <idem/standard.h>
+#include <idem/token.h>
 
 #include "client_key.h"
 #include "client_options.h"
@@ -119,12 +120,28 @@ entries(struct errand *errand)
     payments_list_entries_reply_free(reply);
 }
 
+static void
+totals(struct errand *errand)
+{
+    payments_get_totals_request request = PAYMENTS_GET_TOTALS_REQUEST_INIT;
+    payments_get_totals_reply *reply;
+
+    if (payments_get_totals(errand->channel, &request, &reply, &errand->call,
+                            &errand->outcome) != IDEM_OK)
+        return;
+    printf("accounts  %" PRId64 "\nbalance   %" PRId64 "\nentries   %" PRId64
+           "\n",
+           reply->accounts, reply->balance, reply->entries);
+    payments_get_totals_reply_free(reply);
+}
+
 static const struct {
     const char *name;
     void (*run)(struct errand *errand);
 } commands[] = {
     {"open", open_account}, {"charge", charge},   {"transfer", transfer},
     {"payout", payout},     {"account", account}, {"entries", entries},
+    {"totals", totals},
 };
 
 static void
@@ -163,11 +180,14 @@ call(struct idem_channel *channel, const struct client_options *options,
 static int
 run(const struct client_options *options, void (*command)(struct errand *))
 {
+    const struct idem_token_options token = {.file = options->token};
+    const struct idem_channel_options with = {.token = options->token ? &token
+                                                                      : NULL};
     struct idem_channel *channel;
     struct idem_error err;
     int code;
 
-    if (idem_client_open(&channel, options->server, NULL, &err) != IDEM_OK) {
+    if (idem_client_open(&channel, options->server, &with, &err) != IDEM_OK) {
         fprintf(stderr, "payments: %s\n", err.message);
         return EXIT_USAGE;
     }

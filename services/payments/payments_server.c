@@ -2,6 +2,7 @@
 #include <signal.h>
 #include <stdio.h>
 
+#include <idem/auth.h>
 #include <idem/standard.h>
 
 #include "authority.h"
@@ -16,6 +17,9 @@ static enum idem_status
 build(struct idem_server **server, const struct server_options *options,
       struct idem_error *err)
 {
+    const struct idem_auth_options auth = {.token_file = options->tokens};
+    const struct idem_server_options asking = {.auth = options->tokens ? &auth
+                                                                       : NULL};
     struct idem_once_options once = {0};
     struct idem_store *store;
     struct idem_interceptor *forget;
@@ -24,7 +28,7 @@ build(struct idem_server **server, const struct server_options *options,
     status = authority_open(&store, &once.shield, options, err);
     if (status != IDEM_OK)
         return status;
-    status = idem_server_open(server, store, NULL, &once, err);
+    status = idem_server_open(server, store, &asking, &once, err);
     if (status != IDEM_OK || !options->no_once)
         return status;
     forget = forget_new();

@@ -17,6 +17,7 @@ static const char usage[] =
     "  --redis URL            in front of PostgreSQL; its entries are signed\n"
     "                         with $PAYMENTS_SECRET, 16 bytes or more\n"
     "  --provider SOCKET      who makes payouts\n"
+    "  --tokens FILE          whose they are, and their roles\n"
     "  --create-accounts N    account-0 to account-(N-1), unless they exist\n"
     "  --balance AMOUNT       of each of them; 0 is the default\n"
     "  --no-once              forget every key: for comparison, never in "
@@ -29,6 +30,7 @@ enum {
     POSTGRES,
     REDIS,
     PROVIDER,
+    TOKENS,
     ACCOUNTS,
     BALANCE,
     NO_ONCE,
@@ -41,6 +43,7 @@ static const struct option table[] = {
     {"postgres", required_argument, NULL, POSTGRES},
     {"redis", required_argument, NULL, REDIS},
     {"provider", required_argument, NULL, PROVIDER},
+    {"tokens", required_argument, NULL, TOKENS},
     {"create-accounts", required_argument, NULL, ACCOUNTS},
     {"balance", required_argument, NULL, BALANCE},
     {"no-once", no_argument, NULL, NO_ONCE},
@@ -89,6 +92,9 @@ take(struct server_options *options, int option)
         return true;
     case PROVIDER:
         options->provider = optarg;
+        return true;
+    case TOKENS:
+        options->tokens = optarg;
         return true;
     case NO_ONCE:
         options->no_once = true;

@@ -12,6 +12,7 @@ struct server_options {
     const char *redis;    /* --redis: a URL; with postgres only */
     const char *secret;   /* $PAYMENTS_SECRET: signs what Redis keeps */
     const char *provider; /* --provider: a socket's path */
+    const char *tokens;   /* --tokens: a file of them */
     bool no_once;         /* --no-once: the baseline */
     unsigned accounts;    /* --create-accounts: "account-0" … */
     int64_t balance;      /* --balance: of each of them */

@@ -9,12 +9,23 @@
 #include <idem/status.h>
 
 #include "child.h"
+#include "files.h"
 #include "tempdir.h"
 
 /* payments_server and payments from a shell. */
 
 #define OUTPUT_MAX 4096
 #define EXIT_USAGE 64
+
+/* Two tokens, and the file that knows them. */
+#define AUDITORS_TOKEN "open-sesame"
+#define TELLERS_TOKEN "xyzzy"
+#define TOKENS                                                                 \
+    "svc:auditor sha256:"                                                      \
+    "d7ecdf25eaf3deba0f2628771dbdd22d4138ab6cf38f91ed02a2ca0dec7c8ab7 "        \
+    "auditor\n"                                                                \
+    "svc:teller sha256:"                                                       \
+    "184858a00fd7971f810848266ebcecee5e8b69972c5ffaed622f5ee078671aed\n"
 
 struct shell {
     struct tempdir dir;
@@ -38,17 +49,28 @@ server_says_where(void *with)
 }
 
 static int
-open_shell(void **state)
+open_shell_as(void **state, bool with_tokens)
 {
     struct shell *shell = calloc(1, sizeof *shell);
-    char books[TEMPDIR_MAX + 32];
-    const char *const words[] = {
-        PAYMENTS_SERVER,     "--listen", "tcp://127.0.0.1:0", "--sqlite", books,
-        "--create-accounts", "2",        "--balance",         "100",      NULL};
+    char books[TEMPDIR_MAX + 32], tokens[TEMPDIR_MAX + 32];
+    const char *const words[] = {PAYMENTS_SERVER,
+                                 "--listen",
+                                 "tcp://127.0.0.1:0",
+                                 "--sqlite",
+                                 books,
+                                 "--create-accounts",
+                                 "2",
+                                 "--balance",
+                                 "100",
+                                 with_tokens ? "--tokens" : NULL,
+                                 tokens,
+                                 NULL};
     struct child_options options = {0};
 
     assert_non_null(shell);
     tempdir_open(&shell->dir);
+    file_put(tempdir_file(&shell->dir, "tokens", tokens, sizeof tokens),
+             TOKENS);
     tempdir_file(&shell->dir, "books.db", books, sizeof books);
     options.log =
         tempdir_file(&shell->dir, "server.log", shell->log, sizeof shell->log);
@@ -56,6 +78,18 @@ open_shell(void **state)
     assert_true(child_wait_until(server_says_where, shell, 20000));
     *state = shell;
     return 0;
+}
+
+static int
+open_shell(void **state)
+{
+    return open_shell_as(state, false);
+}
+
+static int
+open_shell_with_tokens(void **state)
+{
+    return open_shell_as(state, true);
 }
 
 static int
@@ -230,6 +264,28 @@ a_wrong_command_line_is_named(void **state)
     says(output, "carrier-pigeon");
 }
 
+/* The rule is in payments.proto. */
+static void
+only_an_auditor_gets_the_totals(void **state)
+{
+    struct shell *shell = *state;
+    char output[OUTPUT_MAX], path[TEMPDIR_MAX + 32], words[256];
+
+    tempdir_file(&shell->dir, "token", path, sizeof path);
+    snprintf(words, sizeof words, "totals --token-file %s", path);
+    assert_int_equal(payments(shell, "totals", output), IDEM_UNAUTHENTICATED);
+    says(output, "TOKEN_MISSING");
+    file_put(path, TELLERS_TOKEN);
+    assert_int_equal(payments(shell, words, output), IDEM_PERMISSION_DENIED);
+    says(output, "svc:teller may not call");
+    file_put(path, AUDITORS_TOKEN "\n");
+    assert_int_equal(payments(shell, words, output), IDEM_OK);
+    says(output, "accounts  2\nbalance   200\nentries   0\n");
+    file_put(path, "another");
+    assert_int_equal(payments(shell, words, output), IDEM_UNAUTHENTICATED);
+    says(output, "TOKEN_UNKNOWN");
+}
+
 static void
 sigterm_drains_the_server(void **state)
 {
@@ -254,6 +310,8 @@ main(void)
         IN_A_SHELL(a_key_is_resolved_and_abandoned_from_a_shell),
         IN_A_SHELL(a_payout_without_a_provider_is_unavailable),
         IN_A_SHELL(a_wrong_command_line_is_named),
+        cmocka_unit_test_setup_teardown(only_an_auditor_gets_the_totals,
+                                        open_shell_with_tokens, close_shell),
         IN_A_SHELL(sigterm_drains_the_server),
     };
 
