@@ -1,7 +1,5 @@
 #include "connection_inside.h"
 
-#include <string.h>
-
 /* How frames leave: appended to one half of the outbox while the other half
  * flies, one flight at a time.
  *
@@ -78,23 +76,6 @@ static void sent(void *with, enum idem_status result, size_t size);
 
 #define FLIGHTS_MAX 16 /* of one thread, before the transport's goes on */
 
-/* Forget the bytes that are written; how many parts are left. */
-static unsigned
-skip_written(struct idem_bytes *parts, unsigned n, size_t written)
-{
-    unsigned whole = 0;
-
-    while (whole < n && written >= parts[whole].size)
-        written -= parts[whole++].size;
-    n -= whole;
-    memmove(parts, parts + whole, n * sizeof(parts[0]));
-    if (n > 0) {
-        parts[0].data += written;
-        parts[0].size -= written;
-    }
-    return n;
-}
-
 /* Hand the next parts of the flight to the transport; at_once: it may take them
  * without a callback. False: all are written, or it is closed. */
 static bool
@@ -109,7 +90,7 @@ submit(struct connection *connection, bool at_once)
         return false;
     while ((n = outbox_parts(&connection->outbox, parts, IO_PARTS)) > 0) {
         if (at_once && ops->send_now)
-            n = skip_written(parts, n, ops->send_now(stream, parts, n));
+            n = io_skip(parts, n, ops->send_now(stream, parts, n));
         if (n > 0)
             return ops->send(stream, parts, n, sent, connection);
     }

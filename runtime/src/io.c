@@ -6,6 +6,22 @@
 
 static const struct io *const transports[] = {&io_socket, &io_nng, &io_inproc};
 
+unsigned
+io_skip(struct idem_bytes *parts, unsigned n, size_t written)
+{
+    unsigned whole = 0;
+
+    while (whole < n && written >= parts[whole].size)
+        written -= parts[whole++].size;
+    n -= whole;
+    memmove(parts, parts + whole, n * sizeof(parts[0]));
+    if (n > 0) {
+        parts[0].data += written;
+        parts[0].size -= written;
+    }
+    return n;
+}
+
 static bool
 has_scheme(const struct io *io, const char *scheme, size_t size)
 {

@@ -23,6 +23,10 @@ struct io_dialer;
  */
 typedef void io_done_fn(void *with, enum idem_status result, size_t size);
 
+/* Forget of n parts the bytes that are written; returns how many parts are
+ * left. */
+unsigned io_skip(struct idem_bytes *parts, unsigned n, size_t written);
+
 struct io_stream_ops {
     /* At least one byte into buffer. One at a time. False: closed, and done
      * will not run. */

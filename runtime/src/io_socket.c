@@ -35,7 +35,7 @@ struct sending {
     bool pending;
     bool closed;
     bool watched; /* for room: an ipc socket tells of each byte that is read */
-    struct iovec parts[IO_PARTS]; /* not written yet */
+    struct idem_bytes parts[IO_PARTS]; /* not written yet */
     unsigned n_parts;
     size_t size; /* of the whole send */
     io_done_fn *done;
@@ -163,46 +163,23 @@ receive_ready(struct stream *stream, uint32_t events)
 
 /* --- Sending --- */
 
-static void
-load(struct sending *out, const struct idem_bytes *parts, unsigned n)
-{
-    IDEM_ASSERT(n > 0 && n <= IO_PARTS);
-    out->size = 0;
-    out->n_parts = n;
-    for (unsigned i = 0; i < n; i++) {
-        out->parts[i].iov_base = (void *)(uintptr_t)parts[i].data;
-        out->parts[i].iov_len = parts[i].size;
-        out->size += parts[i].size;
-    }
-}
-
+/* What the socket takes of the parts; < 0: nothing now, or failed. */
 static ssize_t
-write_some(int fd, struct iovec *parts, unsigned n)
+write_some(int fd, const struct idem_bytes *parts, unsigned n)
 {
-    struct msghdr message = {.msg_iov = parts, .msg_iovlen = n};
+    struct iovec vector[IO_PARTS];
+    struct msghdr message = {.msg_iov = vector, .msg_iovlen = n};
     ssize_t written;
 
+    IDEM_ASSERT(n > 0 && n <= IO_PARTS);
+    for (unsigned i = 0; i < n; i++) {
+        vector[i].iov_base = (void *)(uintptr_t)parts[i].data;
+        vector[i].iov_len = parts[i].size;
+    }
     do
         written = sendmsg(fd, &message, MSG_NOSIGNAL);
     while (written < 0 && errno == EINTR);
     return written;
-}
-
-/* Forget the bytes that are written. */
-static void
-advance(struct sending *out, size_t size)
-{
-    unsigned whole = 0;
-
-    while (whole < out->n_parts && size >= out->parts[whole].iov_len)
-        size -= out->parts[whole++].iov_len;
-    out->n_parts -= whole;
-    memmove(out->parts, out->parts + whole,
-            out->n_parts * sizeof(out->parts[0]));
-    if (out->n_parts > 0) {
-        out->parts[0].iov_base = (char *)out->parts[0].iov_base + size;
-        out->parts[0].iov_len -= size;
-    }
 }
 
 static size_t
@@ -213,10 +190,8 @@ send_now(struct io_stream *base, const struct idem_bytes *parts, unsigned n)
     ssize_t written = 0;
 
     pthread_mutex_lock(&out->lock);
-    if (!out->closed) {
-        load(out, parts, n);
-        written = write_some(stream->source.fd, out->parts, n);
-    }
+    if (!out->closed)
+        written = write_some(stream->source.fd, parts, n);
     pthread_mutex_unlock(&out->lock);
     return written > 0 ? (size_t)written : 0;
 }
@@ -229,10 +204,15 @@ send_all(struct io_stream *base, const struct idem_bytes *parts, unsigned n,
     struct sending *out = &stream->out;
     bool open;
 
+    IDEM_ASSERT(n > 0 && n <= IO_PARTS);
     pthread_mutex_lock(&out->lock);
     open = !out->closed;
     if (open) {
-        load(out, parts, n);
+        memcpy(out->parts, parts, n * sizeof(parts[0]));
+        out->n_parts = n;
+        out->size = 0;
+        for (unsigned i = 0; i < n; i++)
+            out->size += parts[i].size;
         out->pending = true;
         out->done = done;
         out->with = with;
@@ -271,7 +251,7 @@ write_pending(struct stream *stream, enum idem_status *result)
             return false;
         if (n < 0)
             break;
-        advance(out, (size_t)n);
+        out->n_parts = io_skip(out->parts, out->n_parts, (size_t)n);
     }
     if (out->n_parts > 0)
         *result = IDEM_UNAVAILABLE;
