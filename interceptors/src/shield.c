@@ -213,7 +213,6 @@ make_fill(struct idem_shield *shield, const struct shield_entry *entry)
     fill = malloc(sizeof(*fill) + size);
     if (!fill)
         return NULL;
-    fill->next = NULL;
     fill->size = size;
     shield_write_key(fill->key, entry->digest);
     shield_entry_write(entry, &shield->secrets, fill->entry);
@@ -230,11 +229,8 @@ push_fill(struct idem_shield *shield, struct shield_fill *fill)
     pthread_mutex_lock(&shield->lock);
     first = is_idle(shield);
     pushed = fills->count < FILLS_MAX;
-    if (pushed) {
-        *(fills->last ? fills->last : &fills->first) = fill;
-        fills->last = &fill->next;
-        fills->count++;
-    }
+    if (pushed)
+        shield_fills_push(fills, fill);
     pthread_mutex_unlock(&shield->lock);
     if (pushed && first)
         shield_wake(shield);

@@ -10,27 +10,10 @@
 
 #include <idem/shield.h>
 
-#define SHIELD_KEY_PREFIX "idem:"
-#define SHIELD_KEY_SIZE (sizeof(SHIELD_KEY_PREFIX) - 1 + IDEM_SHA256_SIZE)
-
-/* An entry on its way to Redis. */
-struct shield_fill {
-    struct shield_fill *next;
-    int64_t ttl_ms;
-    uint8_t key[SHIELD_KEY_SIZE];
-    size_t size;
-    uint8_t entry[];
-};
-
 #define SHIELD_NODES_MAX 64
 #define SHIELD_NOBODY 255 /* no node's number */
 #define SHIELD_HOPS_MAX 3 /* redirections of one look */
-#define SHIELD_FILL NULL  /* who asked, of a fill */
-
-struct shield_fills {
-    struct shield_fill *first, **last;
-    unsigned count;
-};
+#define SHIELD_FILL NULL  /* who asked, of a fill that is not kept */
 
 struct idem_shield {
     const struct idem_clock *clock;
@@ -107,6 +90,10 @@ struct shield_node *shield_node_of(struct idem_shield *shield,
 bool shield_redirect(struct shield_node *node, struct idem_shield_look *look,
                      const struct redis_reply *reply);
 
+/* As shield_redirect, of a fill that was kept, and is freed or sent there. */
+void shield_redirect_fill(struct shield_node *node, struct shield_fill *fill,
+                          const struct redis_reply *reply);
+
 /* The authority's epoch; false when it is not known. From any thread. */
 bool shield_epoch(struct idem_shield *shield, uint8_t epoch[IDEM_SHA256_SIZE]);
 
@@ -114,6 +101,8 @@ bool shield_epoch(struct idem_shield *shield, uint8_t epoch[IDEM_SHA256_SIZE]);
 void shield_write_key(uint8_t key[SHIELD_KEY_SIZE], const uint8_t *digest);
 
 /* shield_looks.c: by one thread at a time. */
+void shield_fills_push(struct shield_fills *fills, struct shield_fill *fill);
+struct shield_fill *shield_fills_pop(struct shield_fills *fills);
 void shield_looks_push(struct shield_looks *looks,
                        struct idem_shield_look *look);
 struct idem_shield_look *shield_looks_pop(struct shield_looks *looks);

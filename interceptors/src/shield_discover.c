@@ -1,5 +1,6 @@
 #include "shield.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* Which node has a key: the one of the URL, the master that a Sentinel names,
@@ -171,30 +172,58 @@ next_ready(struct idem_shield *shield)
     return NULL;
 }
 
-bool
-shield_redirect(struct shield_node *node, struct idem_shield_look *look,
-                const struct redis_reply *reply)
+/* The node that the reply says has the key. SHIELD_NOBODY: it says none. */
+static unsigned
+follow(const struct shield_node *node, const uint8_t key[SHIELD_KEY_SIZE],
+       const struct redis_reply *reply, bool *asking)
 {
     struct idem_shield *shield = node->shield;
     struct shield_redirect to;
-    uint8_t key[SHIELD_KEY_SIZE];
     unsigned index;
 
     if (shield->url.kind != SHIELD_CLUSTER || reply->kind != REDIS_REFUSAL ||
         !shield_read_redirect(&to, reply->bytes, node->place.host))
-        return false;
+        return SHIELD_NOBODY;
     index = find_node(shield, &to.place);
     if (index == SHIELD_NOBODY)
-        return false;
+        return index;
     shield->nodes[index].wanted = true;
+    *asking = to.asking;
     if (!to.asking) {
-        shield_write_key(key, look->id->digest);
-        shield->owners[shield_slot_of((struct idem_bytes){key, sizeof(key)})] =
-            (uint8_t)index;
+        shield->owners[shield_slot_of(
+            (struct idem_bytes){key, SHIELD_KEY_SIZE})] = (uint8_t)index;
         want_map(shield);
     }
-    return look->hops++ < SHIELD_HOPS_MAX &&
-           shield_node_ask(&shield->nodes[index], look, to.asking);
+    return index;
+}
+
+bool
+shield_redirect(struct shield_node *node, struct idem_shield_look *look,
+                const struct redis_reply *reply)
+{
+    uint8_t key[SHIELD_KEY_SIZE];
+    unsigned index;
+    bool asking;
+
+    shield_write_key(key, look->id->digest);
+    index = follow(node, key, reply, &asking);
+    return index != SHIELD_NOBODY && look->hops++ < SHIELD_HOPS_MAX &&
+           shield_node_ask(&node->shield->nodes[index], look, asking);
+}
+
+void
+shield_redirect_fill(struct shield_node *node, struct shield_fill *fill,
+                     const struct redis_reply *reply)
+{
+    struct idem_shield *shield = node->shield;
+    bool asking;
+    unsigned index = follow(node, fill->key, reply, &asking);
+
+    if (index == SHIELD_NOBODY)
+        free(fill);
+    if (index == SHIELD_NOBODY ||
+        !shield_node_fill(&shield->nodes[index], fill, false))
+        shield_count(&shield->failed, 1);
 }
 
 /* --- All of them --- */

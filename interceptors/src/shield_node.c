@@ -2,9 +2,12 @@
 
 #include "retry_backoff.h"
 
+#include <stdlib.h>
+
 #define MS 1000000LL
 #define REPLY_NS (1000 * MS) /* for a fill's reply, and to log in */
 #define REPLY_SLACK 1024     /* of an entry: what errors add */
+#define KEPT_MAX 64          /* fills that may be sent elsewhere */
 #define MAP_MAX 65536        /* bytes in which a cluster describes itself */
 
 static int64_t
@@ -43,12 +46,22 @@ connect_later(struct shield_node *node)
     shield_discover_lost(node);
 }
 
+static void
+forget_fills(struct shield_node *node)
+{
+    struct shield_fill *fill;
+
+    while ((fill = shield_fills_pop(&node->kept)))
+        free(fill);
+}
+
 void
 shield_node_drop(struct shield_node *node)
 {
     redis_link_close(node->link);
     node->link = NULL;
     fail_asked(node);
+    forget_fills(node);
     connect_later(node);
 }
 
@@ -185,6 +198,24 @@ shield_node_ask(struct shield_node *node, struct idem_shield_look *look,
     return true;
 }
 
+bool
+shield_node_fill(struct shield_node *node, struct shield_fill *fill, bool keep)
+{
+    const struct idem_bytes key = {fill->key, sizeof(fill->key)};
+    const struct idem_bytes entry = {fill->entry, fill->size};
+    bool kept = keep && node->shield->url.kind == SHIELD_CLUSTER &&
+                node->kept.count < KEPT_MAX;
+    bool sent = shield_node_ready(node) &&
+                redis_link_set(node->link, key, entry, fill->ttl_ms,
+                               kept ? fill : SHIELD_FILL);
+
+    if (sent && kept)
+        shield_fills_push(&node->kept, fill);
+    else
+        free(fill);
+    return sent;
+}
+
 void
 shield_node_keep(struct shield_node *node, int64_t now_ns)
 {
@@ -210,4 +241,5 @@ shield_node_close(struct shield_node *node)
     shield_resolve_free(node->resolve);
     node->resolve = NULL;
     fail_asked(node);
+    forget_fills(node);
 }

@@ -6,11 +6,30 @@
 #include "shield_url.h"
 #include "store_redis.h"
 
+#include <idem/digest.h>
+
+#define SHIELD_KEY_PREFIX "idem:"
+#define SHIELD_KEY_SIZE (sizeof(SHIELD_KEY_PREFIX) - 1 + IDEM_SHA256_SIZE)
+
 struct idem_shield;
 struct idem_shield_look;
 
 struct shield_looks {
     struct idem_shield_look *first, **last; /* last: NULL when empty */
+};
+
+/* An entry on its way to Redis. */
+struct shield_fill {
+    struct shield_fill *next;
+    int64_t ttl_ms;
+    uint8_t key[SHIELD_KEY_SIZE];
+    size_t size;
+    uint8_t entry[];
+};
+
+struct shield_fills {
+    struct shield_fill *first, **last; /* last: NULL when empty */
+    unsigned count;
 };
 
 /* One server that the shield's thread talks to: a Redis, a node of a cluster,
@@ -31,6 +50,8 @@ struct shield_node {
     unsigned connects; /* in a row, without an answer */
     struct shield_breaker breaker;
     struct shield_looks asked; /* under way, oldest first */
+    struct shield_fills kept;  /* CLUSTER: fills under way, oldest first; some
+                                * are not kept */
 };
 
 /* Logged in. */
@@ -39,6 +60,10 @@ bool shield_node_ready(const struct shield_node *node);
 /* Ask it for the look's key; asking: after an ASK. False: not now. */
 bool shield_node_ask(struct shield_node *node, struct idem_shield_look *look,
                      bool asking);
+
+/* Send it, which it owns from here. False: not now, and it is freed. */
+bool shield_node_fill(struct shield_node *node, struct shield_fill *fill,
+                      bool keep);
 
 /* Each turn of the thread: drop what is late, connect what is wanted. */
 void shield_node_keep(struct shield_node *node, int64_t now_ns);

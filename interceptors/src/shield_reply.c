@@ -1,5 +1,6 @@
 #include "shield.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #define READONLY_NS INT64_C(1000000000) /* a replica is kept so long */
@@ -34,6 +35,20 @@ take_fill_reply(struct shield_node *node, const struct redis_reply *reply)
         shield_discover_lost(node);
     return !says(reply->bytes, "READONLY") ||
            now_of(node) - node->opened_ns < READONLY_NS;
+}
+
+/* One that another node takes is sent there instead. */
+static bool
+take_kept_reply(struct shield_node *node, const struct redis_reply *reply)
+{
+    struct shield_fill *fill = shield_fills_pop(&node->kept);
+
+    if (reply->kind == REDIS_REFUSAL && says(reply->bytes, "MOVED ")) {
+        shield_redirect_fill(node, fill, reply);
+        return true;
+    }
+    free(fill);
+    return take_fill_reply(node, reply);
 }
 
 /* A key of somebody else's, or one that is elsewhere, says nothing about Redis
@@ -71,6 +86,8 @@ shield_replied(void *self, void *user, const struct redis_reply *reply)
     node->heard_ns = now_of(node);
     if (user == SHIELD_FILL)
         return take_fill_reply(node, reply);
+    if (user == node->kept.first)
+        return take_kept_reply(node, reply);
     if (user == &shield->map_mark)
         return shield_discover_reply(node, reply);
     if (user == &shield->asking_mark)

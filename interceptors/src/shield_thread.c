@@ -45,29 +45,20 @@ ask_all(struct idem_shield *shield, struct shield_looks *looks, int64_t now_ns)
     }
 }
 
-static bool
-send_fill(struct idem_shield *shield, const struct shield_fill *fill)
-{
-    const struct idem_bytes key = {fill->key, sizeof(fill->key)};
-    struct shield_node *node = shield_node_of(shield, key);
-
-    return node && shield_node_ready(node) &&
-           redis_link_set(node->link, key,
-                          (struct idem_bytes){fill->entry, fill->size},
-                          fill->ttl_ms, SHIELD_FILL);
-}
-
 /* One that cannot be sent is forgotten: it is only a shorter way. */
 static void
-send_fills(struct idem_shield *shield, struct shield_fill *fill)
+send_fills(struct idem_shield *shield, struct shield_fills *fills)
 {
-    while (fill) {
-        struct shield_fill *next = fill->next;
+    struct shield_fill *fill;
 
-        if (!send_fill(shield, fill))
+    while ((fill = shield_fills_pop(fills))) {
+        const struct idem_bytes key = {fill->key, sizeof(fill->key)};
+        struct shield_node *node = shield_node_of(shield, key);
+
+        if (!node)
+            free(fill);
+        if (!node || !shield_node_fill(node, fill, true))
             shield_count(&shield->failed, 1);
-        free(fill);
-        fill = next;
     }
 }
 
@@ -76,19 +67,19 @@ static bool
 take_new(struct idem_shield *shield, int64_t now_ns)
 {
     struct shield_looks looks = {NULL, NULL};
-    struct shield_fill *fills;
+    struct shield_fills fills;
     bool stopping;
 
     pthread_mutex_lock(&shield->lock);
     looks.first = shield->new_looks.first;
     shield->new_looks = (struct shield_looks){NULL, NULL};
-    fills = shield->new_fills.first;
+    fills = shield->new_fills;
     shield->new_fills = (struct shield_fills){NULL, NULL, 0};
     stopping = shield->stopping;
     pthread_mutex_unlock(&shield->lock);
 
     ask_all(shield, &looks, now_ns);
-    send_fills(shield, fills);
+    send_fills(shield, &fills);
     return !stopping;
 }
 

@@ -356,6 +356,43 @@ a_slot_that_moved_is_followed(void **state)
     idem_shield_free(shield);
 }
 
+struct filled {
+    struct idem_shield *shield;
+    uint64_t before;
+};
+
+static bool
+is_one_more(void *with)
+{
+    const struct filled *filled = with;
+
+    return shield_counts(filled->shield).fills > filled->before;
+}
+
+/* Nobody has looked since: the fill itself finds out, and is not lost. */
+static void
+a_fill_follows_its_slot(void **state)
+{
+    struct cluster *cluster = *state;
+    struct idem_shield *shield = open_filled(cluster->url);
+    char key[160], command[200], reply[32];
+    unsigned slot = slot_of(cluster, 1, key, sizeof(key));
+    unsigned from = node_of(slot), to = (from + 1) % NODES;
+    uint64_t failed = shield_counts(shield).failed;
+    struct filled filled = {shield, shield_counts(shield).fills};
+
+    do_say(cluster->nodes[from], "FLUSHALL");
+    set_slot(cluster, to, slot, "NODE", to);
+    set_slot(cluster, from, slot, "NODE", to);
+    shield_learn(shield, 1);
+    assert_true(child_wait_until(is_one_more, &filled, PATIENCE_MS));
+    snprintf(command, sizeof(command), "EXISTS %s", key);
+    say(cluster->nodes[to], command, reply, sizeof(reply));
+    assert_string_equal(reply, ":1\r\n");
+    assert_int_equal(shield_counts(shield).failed, failed);
+    idem_shield_free(shield);
+}
+
 /* ASK. */
 static void
 a_key_on_its_way_is_asked_for_where_it_is(void **state)
@@ -409,6 +446,7 @@ main(void)
         IN_HOUSE(a_master_of_another_name_is_never_found),
         IN_CLUSTER(every_key_is_at_the_node_of_its_slot),
         IN_CLUSTER(a_slot_that_moved_is_followed),
+        IN_CLUSTER(a_fill_follows_its_slot),
         IN_CLUSTER(a_key_on_its_way_is_asked_for_where_it_is),
         IN_CLUSTER(a_node_that_is_away_costs_only_its_own_keys),
     };
