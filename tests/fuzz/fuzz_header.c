@@ -42,6 +42,20 @@ check_open_alike(struct idem_bytes bytes, const struct header_open *open)
     idem__v1__open_header__free_unpacked(read, NULL);
 }
 
+static void
+try_message(struct idem_bytes bytes)
+{
+    uint8_t written[HEADER_TOKEN_MAX + 16];
+    struct header_message message, again;
+    struct idem_bytes view = {written, 0};
+
+    if (!header_message_read(bytes, &message))
+        return;
+    view.size = header_message_write(written, sizeof written, &message);
+    IDEM_ASSERT(header_message_read(view, &again));
+    IDEM_ASSERT(is_same(message.token, again.token));
+}
+
 /* Left out, it is the first. */
 static uint32_t
 attempt_of(const struct header_open *open)
@@ -72,6 +86,8 @@ try_open(struct idem_bytes bytes, struct idem_arena *arena)
     IDEM_ASSERT(attempt_of(&open) == attempt_of(&again));
     IDEM_ASSERT(open.ack_below == again.ack_below);
     IDEM_ASSERT(open.streams == again.streams);
+    IDEM_ASSERT(is_same(open.resume_token, again.resume_token));
+    IDEM_ASSERT(open.resume_after == again.resume_after);
     IDEM_ASSERT(header_open_metadata(view, &same, arena, NULL) == IDEM_OK);
     IDEM_ASSERT(same_metadata(&metadata, &same));
 }
@@ -176,7 +192,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     arena = arena_new(4096, 0);
     IDEM_ASSERT(arena);
-    switch (fuzz_take_byte(&input) % 5) {
+    switch (fuzz_take_byte(&input) % 6) {
     case 0:
         try_open(input, arena);
         break;
@@ -188,6 +204,9 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         break;
     case 3:
         try_window(input);
+        break;
+    case 4:
+        try_message(input);
         break;
     default:
         try_goaway(input);

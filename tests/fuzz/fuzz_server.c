@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "echo.idem.h"
+#include "flow.idem.h"
 
 /* A server's whole way in: a peer that says hello, then anything, then PING
  * (case B089). The server answers the PING or has closed the connection; none
@@ -64,6 +65,69 @@ static const struct echo_handlers handlers = {
     .grow = grow,
 };
 
+/* --- Streams: they take what comes, and send it back --- */
+
+static void
+end_chat(struct flow_chat_async_server_stream *stream, enum idem_status status)
+{
+    flow_chat_async_close(stream, status);
+}
+
+static bool
+send_back(struct flow_chat_async_server_stream *stream, const flow_note *note)
+{
+    return flow_chat_async_send(stream, note) != IDEM_UNAVAILABLE;
+}
+
+static enum idem_status
+chat(struct idem_context *context, struct flow_chat_async_server_stream *stream)
+{
+    static const struct flow_chat_async_server_callbacks callbacks = {
+        .message = send_back, .end = end_chat};
+
+    (void)context;
+    flow_chat_async_serve(stream, &callbacks, NULL);
+    return IDEM_OK;
+}
+
+static void
+end_sum(struct flow_sum_async_server_stream *stream, enum idem_status status)
+{
+    flow_sum_async_close(stream, status);
+}
+
+static enum idem_status
+sum(struct idem_context *context, struct flow_sum_async_server_stream *stream,
+    flow_sum_reply *reply)
+{
+    static const struct flow_sum_async_server_callbacks callbacks = {
+        .end = end_sum};
+
+    (void)context;
+    (void)reply;
+    flow_sum_async_serve(stream, &callbacks, NULL);
+    return IDEM_OK;
+}
+
+static enum idem_status
+count(struct idem_context *context, const flow_count_request *request,
+      struct flow_count_server_stream *stream)
+{
+    flow_note note = FLOW_NOTE_INIT;
+    enum idem_status status = IDEM_OK;
+
+    (void)context;
+    for (uint64_t i = 0; i < request->count % 64 && status == IDEM_OK; i++)
+        status = flow_count_send(stream, &note);
+    return status;
+}
+
+static const struct flow_handlers flow_handlers = {
+    .chat_async = chat,
+    .sum_async = sum,
+    .count = count,
+};
+
 static struct idem_server *server;
 
 static void
@@ -78,11 +142,14 @@ start_server(void)
     const struct idem_server_options options = {.workers = 2,
                                                 .max_message = MAX_MESSAGE,
                                                 .max_streams = 100,
+                                                .max_streaming = 50,
+                                                .stream_window = 2048,
                                                 .max_pings = 1u << 30,
                                                 .drain_ms = 1000};
 
     IDEM_ASSERT(idem_server_new(&server, &options, NULL) == IDEM_OK);
     IDEM_ASSERT(echo_register(server, &handlers, NULL, NULL) == IDEM_OK);
+    IDEM_ASSERT(flow_register(server, &flow_handlers, NULL, NULL) == IDEM_OK);
     IDEM_ASSERT(idem_server_listen(server, ADDRESS, NULL) == IDEM_OK);
     IDEM_ASSERT(idem_server_start(server, NULL) == IDEM_OK);
     atexit(stop_server);
@@ -234,7 +301,8 @@ missing(struct idem_bytes bytes)
 static size_t
 put_hello(uint8_t *bytes)
 {
-    const struct header_settings mine = {.version = 1, .max_streams = 100};
+    const struct header_settings mine = {
+        .version = 1, .max_streams = 100, .stream_window = 512};
     uint8_t *header = bytes + FRAME_PREFACE + FRAME_HEAD;
     struct frame frame = {.type = FRAME_SETTINGS};
 

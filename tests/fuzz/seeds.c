@@ -253,6 +253,55 @@ save_each_frame(struct idem_bytes message, struct idem_arena *arena)
     save(&seed, "server", "ping");
 }
 
+static struct idem_bytes
+stream_header(uint8_t *bytes, const char *method, uint32_t streams)
+{
+    const struct header_open open = {.method = idem_bytes_of(method),
+                                     .streams = streams};
+
+    return (struct idem_bytes){
+        bytes, header_open_write(bytes, FRAME_HEADER_MAX, &open, NULL)};
+}
+
+/* A stream of each kind, as a client may speak it, and one that breaks rules.
+ */
+static void
+save_streams(struct idem_bytes message)
+{
+    const uint8_t both = FRAME_FLAG_LAST | FRAME_FLAG_MESSAGE;
+    const struct idem_bytes none = {NULL, 0};
+    const struct header_window window = {1000};
+    uint8_t header[FRAME_HEADER_MAX], credit[16];
+    struct idem_bytes more = {
+        credit, header_window_write(credit, sizeof credit, &window)};
+    struct seed seed = {.size = 0};
+
+    add_frame(&seed, FRAME_OPEN, 0, 1,
+              stream_header(header, "flow.v1.Flow/ChatAsync", 3), none);
+    add_frame(&seed, FRAME_MESSAGE, FRAME_FLAG_MESSAGE, 1, none, message);
+    add_frame(&seed, FRAME_WINDOW, 0, 1, more, none);
+    add_frame(&seed, FRAME_MESSAGE, FRAME_FLAG_LAST, 1, none, none);
+    save(&seed, "server", "stream_chat");
+    add_frame(&seed, FRAME_MESSAGE, FRAME_FLAG_MESSAGE, 1, none, message);
+    add_frame(&seed, FRAME_MESSAGE, 0, 1, none, none);
+    add_frame(&seed, FRAME_WINDOW, 0, 9, more, none);
+    save(&seed, "server", "stream_broken");
+    seed.size = 0;
+    add_frame(&seed, FRAME_OPEN, 0, 1,
+              stream_header(header, "flow.v1.Flow/SumAsync", 1), none);
+    for (unsigned i = 0; i < 3; i++)
+        add_frame(&seed, FRAME_MESSAGE, FRAME_FLAG_MESSAGE, 1, none, message);
+    add_frame(&seed, FRAME_MESSAGE, both, 1, none, message);
+    save(&seed, "server", "stream_sum");
+    seed.size = 0;
+    add_frame(&seed, FRAME_OPEN, both, 1,
+              stream_header(header, "flow.v1.Flow/Count", 2),
+              idem_bytes_of("\x08\x14"));
+    add_frame(&seed, FRAME_WINDOW, 0, 1, more, none);
+    add_frame(&seed, FRAME_CANCEL, 0, 1, none, none);
+    save(&seed, "server", "stream_count");
+}
+
 static void
 seed_frames(struct idem_arena *arena)
 {
@@ -271,6 +320,7 @@ seed_frames(struct idem_arena *arena)
     add_frames(&after_hello, message, arena);
     save(&after_hello, "server", "each_kind");
     save_each_frame(message, arena);
+    save_streams((struct idem_bytes){(const uint8_t *)"\x08\x07", 2});
 }
 
 /* --- Messages --- */

@@ -110,6 +110,19 @@ a_loop_of_poll_and_one_of_libevent_run_the_callbacks(void **state)
     assert_string_equal(output, "40 left\n");
 }
 
+/* docs/streaming.md */
+static void
+the_example_of_streams_runs(void **state)
+{
+    struct shop *shop = *state;
+    char output[OUTPUT_MAX];
+
+    assert_int_equal(run(shop, BOARD, "inproc://board", output), 0);
+    assert_string_equal(output, "the last price of tea: 100000\n"
+                                "1000 prices, the highest 1000\n"
+                                "with tax: 55055000\n");
+}
+
 static void
 a_repeated_purchase_is_a_replay_also_after_a_restart(void **state)
 {
@@ -164,6 +177,8 @@ main(void)
         cmocka_unit_test_setup_teardown(
             a_loop_of_poll_and_one_of_libevent_run_the_callbacks, open_shop,
             close_shop),
+        cmocka_unit_test_setup_teardown(the_example_of_streams_runs, open_shop,
+                                        close_shop),
         cmocka_unit_test(the_client_has_25_lines_and_the_server_40),
     };
 

@@ -50,6 +50,9 @@ write_sample_open(uint8_t *bytes, struct idem_arena *arena)
         .timeout_us = 123456789012,
         .key = text("order-17"),
         .attempt = 3,
+        .streams = 2,
+        .resume_token = text("row-9"),
+        .resume_after = 70000,
     };
 
     return header_open_write(bytes, FRAME_HEADER_MAX, &open, &metadata);
@@ -68,6 +71,10 @@ protobuf_reads_our_open(void **state)
     assert_non_null(read);
     assert_string_equal(read->method, "pay.v1.Pay/Charge");
     assert_int_equal(read->method_id, 300);
+    assert_int_equal(read->streams, 2);
+    assert_int_equal(read->resume_token.len, 5);
+    assert_memory_equal(read->resume_token.data, "row-9", 5);
+    assert_int_equal(read->resume_after, 70000);
     assert_true(read->timeout_us == 123456789012);
     assert_string_equal(read->key, "order-17");
     assert_int_equal(read->attempt, 3);
@@ -225,7 +232,7 @@ every_truncation_is_refused_or_whole(void **state)
     (void)state;
     for (size_t size = 0; size < open.size; size++)
         whole += reads(open, size, false);
-    assert_int_equal(whole, 7); /* between two of the seven fields */
+    assert_int_equal(whole, 10); /* between two of the seven fields */
     open.size = write_sample_end(bytes, arena);
     whole = 0;
     for (size_t size = 0; size < open.size; size++)
