@@ -24,6 +24,8 @@ void emit_source(struct text *out, const struct model *model,
 /* A method of many messages: its slot in the handlers' table, what the header
  * declares of it, what calls the slot, and what the header declared. */
 void emit_stream_slot(struct text *out, const struct method *method);
+/* "    const x *request,\n", of a server stream; else "". */
+const char *emit_stream_request(struct pool *pool, const struct method *method);
 void emit_stream_header(struct text *out, const struct method *method);
 void emit_stream_invoke(struct text *out, const struct method *method);
 void emit_stream_source(struct text *out, const struct method *method);

@@ -232,7 +232,7 @@ every_truncation_is_refused_or_whole(void **state)
     (void)state;
     for (size_t size = 0; size < open.size; size++)
         whole += reads(open, size, false);
-    assert_int_equal(whole, 10); /* between two of the seven fields */
+    assert_int_equal(whole, 10); /* between two of the ten fields */
     open.size = write_sample_end(bytes, arena);
     whole = 0;
     for (size_t size = 0; size < open.size; size++)

@@ -853,6 +853,8 @@ server_end_streams_depot_sort(struct idem_stream *stream,
     (void)reply;
     if (to->end)
         to->end((struct streams_depot_sort_server_stream *)stream, outcome->status);
+    else
+        idem_stream_close(stream, outcome->status);
 }
 
 static const struct idem_stream_glue server_glue_streams_depot_sort = {
@@ -1010,6 +1012,8 @@ server_end_streams_depot_load_async(struct idem_stream *stream,
     (void)reply;
     if (to->end)
         to->end((struct streams_depot_load_async_server_stream *)stream, outcome->status);
+    else
+        idem_stream_close(stream, outcome->status);
 }
 
 static const struct idem_stream_glue server_glue_streams_depot_load_async = {

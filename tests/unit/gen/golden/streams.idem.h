@@ -268,7 +268,8 @@ enum idem_status streams_depot_sort_send(struct streams_depot_sort_server_stream
     const streams_parcel *message) IDEM_MUST_CHECK;
 
 /* dispatch ASYNC: the handler says what runs, and returns;
- * close is the end of the call. */
+ * close is the end of the call. Each may be NULL; without end it
+ * is closed with that status. */
 struct streams_depot_sort_server_callbacks {
     bool (*message)(struct streams_depot_sort_server_stream *stream,
         const streams_order *message);
@@ -322,7 +323,8 @@ void streams_depot_load_async_release(struct streams_depot_load_async_stream *st
 /* What its handler does with its end. */
 
 /* dispatch ASYNC: the handler says what runs, and returns;
- * close is the end of the call. */
+ * close is the end of the call. Each may be NULL; without end it
+ * is closed with that status. */
 struct streams_depot_load_async_server_callbacks {
     bool (*message)(struct streams_depot_load_async_server_stream *stream,
         const streams_order *message);
