@@ -260,7 +260,7 @@ stop_cuts_a_stream_that_does_not_end(void **state)
     idem_server_stop(world.server);
     assert_null(flow_chat_next(stream));
     assert_int_equal(flow_chat_finish(stream, &outcome), IDEM_UNAVAILABLE);
-    assert_int_equal(atomic_load(&world.given_up), 1);
+    flow_world_await(&world, &world.given_up, 1);
 }
 
 /* --- Limits --- */
