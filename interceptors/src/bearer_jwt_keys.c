@@ -196,6 +196,7 @@ keys_free(void *meaning)
         free(keys->at[i].material);
         free(keys->at[i].id);
     }
+    bearer_seen_free(keys->seen);
     free(keys->at);
     free(keys);
 }
@@ -218,6 +219,7 @@ keys_read(void **meaning, const char *path, struct idem_bytes text,
     reading.keys = calloc(1, sizeof *reading.keys);
     reading.arena = idem_arena_new();
     IDEM_ASSERT(reading.keys && reading.arena);
+    reading.keys->seen = bearer_seen_new();
     status = read_set(&reading, set);
     idem_arena_free(reading.arena);
     json_decref(set);

@@ -1,6 +1,7 @@
 #ifndef BEARER_JWT_KEYS_H
 #define BEARER_JWT_KEYS_H
 
+#include "bearer_jwt_seen.h"
 #include "bearer_jwt_text.h"
 #include "kept_file.h"
 
@@ -18,6 +19,7 @@ struct bearer_key {
 struct bearer_keys {
     struct bearer_key *at;
     unsigned n;
+    struct bearer_seen *seen; /* signed by one of them */
 };
 
 extern const struct kept_file_ops bearer_keys_ops; /* meaning: keys */

@@ -8,6 +8,7 @@
 
 #include <idem/reason.h>
 
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -341,6 +342,7 @@ a_token_that_was_touched_proves_nothing(void **state)
     for (unsigned i = 0; i < 2; i++) {
         char *token = signer_sign(signers[i], headers[i], "{" GOOD "}");
 
+        assert_proves(w, strdup(token), "svc:teller"); /* and is known now */
         for (size_t at = 0; token[at]; at++) {
             char *touched = strdup(token);
 
@@ -371,6 +373,55 @@ texts_that_are_no_token_are_malformed(void **state)
         assert_true(strcmp(w->err.reason, IDEM_TOKEN_MALFORMED) == 0 ||
                     strcmp(w->err.reason, IDEM_TOKEN_ALGORITHM) == 0);
     }
+}
+
+struct told {
+    pthread_mutex_t lock;
+    pthread_cond_t change;
+    unsigned times;
+};
+
+static void
+note(void *with, const char *file, const struct idem_error *err)
+{
+    struct told *told = with;
+
+    (void)file;
+    (void)err;
+    pthread_mutex_lock(&told->lock);
+    told->times++;
+    pthread_cond_broadcast(&told->change);
+    pthread_mutex_unlock(&told->lock);
+}
+
+/* It was found good, and it is over, or its key is gone. */
+static void
+a_token_that_was_seen_is_held_to_its_time_and_its_key(void **state)
+{
+    struct world *w = *state;
+    struct told told = {.lock = PTHREAD_MUTEX_INITIALIZER,
+                        .change = PTHREAD_COND_INITIALIZER};
+    const struct idem_jwt_options options = {
+        .keys_file = w->path, .issuer = "bank", .audience = "pay"};
+    char *token = signer_sign(w->p256, ES256, "{" GOOD "}");
+
+    bearer_jwt_free(w->jwt);
+    assert_int_equal(bearer_jwt_new(&w->jwt, &options, note, &told, &w->err),
+                     IDEM_OK);
+    assert_proves(w, strdup(token), "svc:teller");
+    assert_proves(w, strdup(token), "svc:teller");
+    assert_int_equal(bearer_jwt_check(w->jwt, idem_bytes_of(token),
+                                      NOW_MS + 160000, w->arena, &w->principal,
+                                      &w->err),
+                     IDEM_UNAUTHENTICATED);
+    assert_string_equal(w->err.reason, IDEM_TOKEN_EXPIRED);
+    write_set(w->path, (struct signer *[]){w->secret}, (const char *[]){"h"},
+              1);
+    pthread_mutex_lock(&told.lock);
+    while (told.times == 0)
+        pthread_cond_wait(&told.change, &told.lock);
+    pthread_mutex_unlock(&told.lock);
+    assert_refused(w, token, IDEM_TOKEN_KEY);
 }
 
 /* --- Key files --- */
@@ -487,6 +538,7 @@ main(void)
         TEST(a_public_key_is_no_secret),
         TEST(a_token_that_was_touched_proves_nothing),
         TEST(texts_that_are_no_token_are_malformed),
+        TEST(a_token_that_was_seen_is_held_to_its_time_and_its_key),
         TEST(a_bad_set_is_refused_with_its_place),
         TEST(a_set_with_a_private_key_or_one_id_twice_is_refused),
         TEST(keys_for_others_are_left_out),
