@@ -293,7 +293,7 @@ strings_of(struct idem_tls_options *options, unsigned i)
     const char **strings[] = {
         &options->certificate_file, &options->key_file,
         &options->authority_file,   &options->key_password,
-        &options->server_name,
+        &options->server_name,      &options->revoked_file,
     };
 
     return i < sizeof strings / sizeof *strings ? strings[i] : NULL;
@@ -332,7 +332,7 @@ read_and_watch(struct tls *tls, struct idem_error *err)
 {
     const struct idem_tls_options *options = &tls->options;
     const char *paths[] = {options->certificate_file, options->key_file,
-                           options->authority_file};
+                           options->authority_file, options->revoked_file};
     enum idem_status status =
         idem_watch_new(&tls->watch, paths, sizeof paths / sizeof *paths, err);
 

@@ -1,5 +1,7 @@
 #include "tls_files.h"
 
+#include "tls_resume.h"
+
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 
@@ -8,6 +10,7 @@
 #include <string.h>
 
 #define WHY_MAX 128
+#define TICKET_S (60 * 60)
 
 /* Forward secrecy and authenticated encryption only, also with 1.2 (RFC 9325,
  * 4.2); 1.3 has nothing else. */
@@ -49,6 +52,9 @@ tls_options_check(bool server, const struct idem_tls_options *options,
                          "min_version %d is neither IDEM_TLS_1_2 nor "
                          "IDEM_TLS_1_3",
                          (int)options->min_version);
+    if (options->revoked_file && !options->authority_file)
+        return idem_fail(err, IDEM_INVALID_ARGUMENT,
+                         "revoked_file needs an authority_file");
     if (options->key_file && !options->certificate_file)
         return idem_fail(err, IDEM_INVALID_ARGUMENT,
                          "key_file needs a certificate_file");
@@ -162,6 +168,24 @@ read_authorities(SSL_CTX *context, bool server, const char *path,
     return IDEM_OK;
 }
 
+/* Whom the authorities have taken their word back from. All of the file's lists
+ * count; a peer's certificate must have one of its authority's. */
+static enum idem_status
+read_revoked(SSL_CTX *context, const char *path, struct idem_error *err)
+{
+    X509_STORE *store = SSL_CTX_get_cert_store(context);
+    enum idem_status status = check_readable("revocation list", path, err);
+    X509_LOOKUP *lookup;
+
+    if (status != IDEM_OK)
+        return status;
+    lookup = X509_STORE_add_lookup(store, X509_LOOKUP_file());
+    if (!lookup || X509_load_crl_file(lookup, path, X509_FILETYPE_PEM) < 1)
+        return refuse(err, "revocation list", path);
+    X509_STORE_set_flags(store, X509_V_FLAG_CRL_CHECK);
+    return IDEM_OK;
+}
+
 static enum idem_status
 read_trust(SSL_CTX *context, bool server,
            const struct idem_tls_options *options, struct idem_error *err)
@@ -180,27 +204,48 @@ read_trust(SSL_CTX *context, bool server,
             return refuse(err, "authorities", "of the system");
         mode = SSL_VERIFY_PEER;
     }
+    if (options->revoked_file) {
+        enum idem_status status =
+            read_revoked(context, options->revoked_file, err);
+
+        if (status != IDEM_OK)
+            return status;
+    }
     if (options->client_certificate)
         mode |= SSL_VERIFY_FAIL_IF_NO_PEER_CERT;
     SSL_CTX_set_verify(context, mode, NULL);
     return IDEM_OK;
 }
 
-/* No resumption: every connection shows its certificate, so that one which was
- * replaced counts at once. No renegotiation: it is work for the asking. */
+/* Resumption by tickets, whose keys are this context's: when the files are read
+ * again, no ticket from before counts, and each peer shows its certificate. No
+ * data before the handshake is over: it could be sent again by others. */
+static bool
+set_resumption(SSL_CTX *context, bool server)
+{
+    static const unsigned char name[] = "idem";
+
+    SSL_CTX_set_timeout(context, TICKET_S);
+    if (!server)
+        return tls_resume_init(context);
+    SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
+    return SSL_CTX_set_session_id_context(context, name, sizeof name - 1) ==
+               1 &&
+           SSL_CTX_set_num_tickets(context, 1) == 1;
+}
+
+/* No renegotiation: it is work for the asking. */
 static bool
 set_rules(SSL_CTX *context, enum idem_tls_version min_version)
 {
     int version = min_version == IDEM_TLS_1_3 ? TLS1_3_VERSION : TLS1_2_VERSION;
 
-    SSL_CTX_set_options(context,
-                        SSL_OP_NO_COMPRESSION | SSL_OP_NO_RENEGOTIATION |
-                            SSL_OP_NO_TICKET | SSL_OP_CIPHER_SERVER_PREFERENCE);
-    SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
+    SSL_CTX_set_options(context, SSL_OP_NO_COMPRESSION |
+                                     SSL_OP_NO_RENEGOTIATION |
+                                     SSL_OP_CIPHER_SERVER_PREFERENCE);
     SSL_CTX_set_mode(context, SSL_MODE_RELEASE_BUFFERS |
                                   SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
-    return SSL_CTX_set_num_tickets(context, 0) == 1 &&
-           SSL_CTX_set_min_proto_version(context, version) == 1 &&
+    return SSL_CTX_set_min_proto_version(context, version) == 1 &&
            SSL_CTX_set_cipher_list(context, CIPHERS_OF_1_2) == 1;
 }
 
@@ -210,7 +255,8 @@ fill(SSL_CTX *context, bool server, const struct idem_tls_options *options,
 {
     enum idem_status status = IDEM_OK;
 
-    if (!set_rules(context, options->min_version))
+    if (!set_rules(context, options->min_version) ||
+        !set_resumption(context, server))
         return refuse(err, "TLS", "rules");
     if (options->certificate_file)
         status = read_own(context, options, err);

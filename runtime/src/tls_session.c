@@ -1,6 +1,7 @@
 #include "tls_session.h"
 
 #include "tls_identity.h"
+#include "tls_resume.h"
 
 #include <openssl/err.h>
 #include <openssl/ssl.h>
@@ -24,6 +25,7 @@ struct bytes {
 
 struct tls_session {
     SSL *ssl;
+    char *host; /* a client's */
     struct bytes in;
     size_t in_at; /* of in: used up */
     bool readable;
@@ -158,8 +160,12 @@ begin(struct tls_session *session, SSL_CTX *context, const char *host)
         SSL_set_accept_state(session->ssl);
         return true;
     }
+    session->host = strdup(host);
     SSL_set_connect_state(session->ssl);
-    return expect(session->ssl, host);
+    if (!session->host || !expect(session->ssl, host))
+        return false;
+    tls_resume(session->ssl, session->host);
+    return true;
 }
 
 struct tls_session *
@@ -175,10 +181,15 @@ tls_session_new(SSL_CTX *context, const char *host)
     return session;
 }
 
+/* OpenSSL takes a connection that ends without a good-bye for an attack, and
+ * its session back; a peer that is killed is none. What is broken stays so. */
 void
 tls_session_free(struct tls_session *session)
 {
+    if (session->ssl && !session->trouble[0])
+        SSL_set_shutdown(session->ssl, SSL_SENT_SHUTDOWN);
     SSL_free(session->ssl);
+    free(session->host);
     free(session->in.data);
     free(session->out.data);
     free(session->flying.data);
@@ -348,6 +359,12 @@ const char *
 tls_session_identity(const struct tls_session *session)
 {
     return session->identity;
+}
+
+bool
+tls_session_resumed(const struct tls_session *session)
+{
+    return SSL_session_reused(session->ssl) == 1;
 }
 
 const char *

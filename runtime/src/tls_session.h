@@ -53,6 +53,9 @@ void tls_session_landed(struct tls_session *session);
  * as long as the session. */
 const char *tls_session_identity(const struct tls_session *session);
 
+/* After the handshake: by a ticket of an earlier connection. */
+bool tls_session_resumed(const struct tls_session *session);
+
 /* Why it is broken; "" when it is not. */
 const char *tls_session_trouble(const struct tls_session *session);
 

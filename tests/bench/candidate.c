@@ -39,8 +39,8 @@ candidate_start(const struct candidate *candidate, const char *transport,
     char where[LINE], line[LINE];
     const char *const arguments[] = {"server", where, candidate->how, NULL};
 
-    if (strcmp(transport, "tcp") == 0)
-        snprintf(where, sizeof where, "tcp://127.0.0.1:0");
+    if (strcmp(transport, "ipc") != 0)
+        snprintf(where, sizeof where, "%s://127.0.0.1:0", transport);
     else
         snprintf(where, sizeof where, "ipc://%s/%u", folder, started++);
     contestant.server = process_start(candidate->program, arguments);

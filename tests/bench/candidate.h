@@ -45,7 +45,7 @@ struct contestant {
 /* False: its program was not built. */
 bool candidate_is_built(const struct candidate *candidate);
 
-/* transport is "tcp" or "ipc"; folder is for sockets and stores. */
+/* transport is "tcp", "tls+tcp" or "ipc"; folder is for sockets and stores. */
 struct contestant candidate_start(const struct candidate *candidate,
                                   const char *transport, const char *folder);
 void contestant_stop(struct contestant *contestant);

@@ -61,7 +61,7 @@ serve(const struct postgres *postgres)
     struct idem_error err;
 
     must(idem_postgres_open(&store, &options, &err), &err);
-    return bench_serve(store, NULL, "tcp://127.0.0.1:0");
+    return bench_serve(store, NULL, NULL, "tcp://127.0.0.1:0");
 }
 
 static unsigned

@@ -1,6 +1,8 @@
 #include "grpc_side.h"
 
 #include <cstring>
+#include <fstream>
+#include <iterator>
 
 namespace grpc_side
 {
@@ -13,14 +15,45 @@ target_of(const char *address)
 {
     const char *rest = std::strstr(address, "://") + 3;
 
-    return std::strncmp(address, "tcp", 3) == 0 ? rest
-                                                : std::string("unix:") + rest;
+    return std::strncmp(address, "ipc", 3) == 0 ? std::string("unix:") + rest
+                                                : rest;
+}
+
+static std::string
+read(const char *name)
+{
+    std::ifstream file(side_file(name));
+
+    return {std::istreambuf_iterator<char>(file), {}};
+}
+
+static std::shared_ptr<grpc::ServerCredentials>
+server_credentials(const char *address)
+{
+    grpc::SslServerCredentialsOptions options;
+
+    if (!side_is_tls(address))
+        return grpc::InsecureServerCredentials();
+    options.pem_key_cert_pairs.push_back(
+        {read(SIDE_KEY), read(SIDE_CERTIFICATE)});
+    return grpc::SslServerCredentials(options);
+}
+
+static std::shared_ptr<grpc::ChannelCredentials>
+channel_credentials(const char *address)
+{
+    grpc::SslCredentialsOptions options;
+
+    if (!side_is_tls(address))
+        return grpc::InsecureChannelCredentials();
+    options.pem_root_certs = read(SIDE_CERTIFICATE);
+    return grpc::SslCredentials(options);
 }
 
 Listening::Listening(const char *where) : address(where)
 {
-    builder.AddListeningPort(target_of(where),
-                             grpc::InsecureServerCredentials(), &port);
+    builder.AddListeningPort(target_of(where), server_credentials(where),
+                             &port);
     builder.AddChannelArgument(GRPC_ARG_OPTIMIZATION_TARGET, "throughput");
     builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, streams_max);
     builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
@@ -29,9 +62,10 @@ Listening::Listening(const char *where) : address(where)
 std::string
 Listening::ready() const
 {
-    if (address.compare(0, 3, "tcp") != 0)
+    if (address.compare(0, 3, "ipc") == 0)
         return address;
-    return "tcp://127.0.0.1:" + std::to_string(port);
+    return address.substr(0, address.find("://")) +
+           "://127.0.0.1:" + std::to_string(port);
 }
 
 Stubs
@@ -45,7 +79,7 @@ dial(const side_options &options)
         arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
         arguments.SetString(GRPC_ARG_OPTIMIZATION_TARGET, "throughput");
         auto channel = grpc::CreateCustomChannel(
-            target_of(options.address), grpc::InsecureChannelCredentials(),
+            target_of(options.address), channel_credentials(options.address),
             arguments);
         if (!channel->WaitForConnected(std::chrono::system_clock::now() +
                                        std::chrono::seconds(10)))

@@ -25,12 +25,19 @@ serve(const char *address, const char *how)
     struct idem_store *store = NULL;
     struct idem_error err;
     const struct idem_server *server;
+    char certificate[128], key[128];
+    const struct idem_tls_options tls = {.certificate_file = certificate,
+                                         .key_file = key};
 
     (void)how;
-    snprintf(path, sizeof path, "%s/once.db", getenv("BENCH_FOLDER"));
+    snprintf(path, sizeof path, "%s", side_file("once.db"));
+    snprintf(certificate, sizeof certificate, "%s",
+             side_file(SIDE_CERTIFICATE));
+    snprintf(key, sizeof key, "%s", side_file(SIDE_KEY));
     if (idem_sqlite_open(&store, &options, &err) != IDEM_OK)
         side_die(path, err.message);
-    server = bench_serve(store, NULL, address);
+    server =
+        bench_serve(store, NULL, side_is_tls(address) ? &tls : NULL, address);
     side_ready(idem_server_address(server, 0));
     for (;;)
         pause();
@@ -39,10 +46,14 @@ serve(const char *address, const char *how)
 static struct idem_channel *
 open_channel(const char *address)
 {
+    const struct idem_tls_options tls = {.authority_file =
+                                             side_file(SIDE_CERTIFICATE)};
+    const struct idem_channel_options options = {
+        .tls = side_is_tls(address) ? &tls : NULL};
     struct idem_channel *channel = NULL;
     struct idem_error err;
 
-    if (idem_client_open(&channel, address, NULL, &err) != IDEM_OK)
+    if (idem_client_open(&channel, address, &options, &err) != IDEM_OK)
         side_die(address, err.message);
     return channel;
 }

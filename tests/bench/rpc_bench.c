@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "candidate.h"
+#include "side.h"
 #include "tempdir.h"
 
 #define ROUNDS_MAX 5
@@ -38,6 +39,7 @@ enum {
     THREADS_16,
     TALKS_64,
     WATCHES_16,
+    TLS_64,
 };
 
 static const struct scene scenes[] = {
@@ -51,6 +53,8 @@ static const struct scene scenes[] = {
     {"tcp.watch1.1KiB", "tcp", 1, 1, 1024, WATCHES, true},
     {"tcp.watch1.64B", "tcp", 1, 1, 64, WATCHES, true},
     {"tcp.talk1.64B", "tcp", 1, 1, 64, TALKS, true},
+    [TLS_64] = {"tls.1x64.64B", "tls+tcp", 1, 64, 64,
+                BIT(IDEM_POOL) | GRPC_ASYNC, false},
     {"tcp.1x16.64B", "tcp", 1, 16, 64, ALL, true},
     {"tcp.1x256.64B", "tcp", 1, 256, 64, ALL, true},
     {"tcp.4x64.64B", "tcp", 4, 64, 64, ALL, true},
@@ -225,6 +229,8 @@ report_peers_of_grpc(const struct result *results)
     report("rpc.watch.16",
            ratio(&results[WATCHES_16], IDEM_WATCH, BIT(GRPC_WATCH), rate_of),
            "x, messages of 16 server streams, 1 KiB");
+    report_goal("rpc.grpc.tls64",
+                ratio(&results[TLS_64], IDEM_POOL, GRPC_ASYNC, rate_of), 12);
     report_limit("rpc.latency.pool", ratio(one, IDEM_POOL, GRPC_ASYNC, p50_of),
                  0.5);
     report_limit("rpc.latency.inline",
@@ -262,6 +268,22 @@ report_idle(const struct plan *plan)
     contestant_stop(&contestant);
 }
 
+/* For both sides of all: P-256, TLS 1.3 between them. */
+static void
+make_certificate(const char *folder)
+{
+    char command[512];
+
+    snprintf(command, sizeof command,
+             "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 "
+             "-nodes -days 2 -subj /CN=bench -addext subjectAltName=IP:"
+             "127.0.0.1 -keyout %s/" SIDE_KEY " -out %s/" SIDE_CERTIFICATE
+             " 2>/dev/null",
+             folder, folder);
+    if (system(command) != 0)
+        side_die("openssl", "made no certificate");
+}
+
 int
 main(int argc, char **argv)
 {
@@ -274,6 +296,7 @@ main(int argc, char **argv)
     tempdir_open(&folder);
     plan.folder = folder.path;
     setenv("BENCH_FOLDER", folder.path, 1);
+    make_certificate(folder.path);
     for (size_t i = 0; i < sizeof scenes / sizeof *scenes; i++)
         if (!quick || !scenes[i].long_only)
             run_scene(&plan, &scenes[i], &results[i]);

@@ -111,12 +111,13 @@ must(enum idem_status status, const struct idem_error *err)
 
 struct idem_server *
 bench_serve(struct idem_store *store, const struct idem_once_options *once,
-            const char *listen)
+            const struct idem_tls_options *tls, const char *listen)
 {
+    const struct idem_server_options options = {.tls = tls};
     struct idem_server *server = NULL;
     struct idem_error err;
 
-    must(idem_server_open(&server, store, NULL, once, &err), &err);
+    must(idem_server_open(&server, store, &options, once, &err), &err);
     must(bench_register(server, &handlers, NULL, &err), &err);
     must(idem_server_listen(server, listen, &err), &err);
     must(idem_server_start(server, &err), &err);

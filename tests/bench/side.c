@@ -17,6 +17,21 @@ side_ready(const char *address)
     fflush(stdout);
 }
 
+bool
+side_is_tls(const char *address)
+{
+    return strncmp(address, SIDE_TLS, sizeof(SIDE_TLS) - 1) == 0;
+}
+
+const char *
+side_file(const char *name)
+{
+    static char path[128];
+
+    snprintf(path, sizeof path, "%s/%s", getenv("BENCH_FOLDER"), name);
+    return path;
+}
+
 void
 side_die(const char *what, const char *why)
 {

@@ -26,8 +26,15 @@ extern "C" {
 #define SIDE_TIMEOUT_MS 5000
 #define SIDE_BODY_MAX 65536
 
+/* Addresses with TLS begin so; the server's certificate, which the client
+ * trusts, and its key are PEM files in $BENCH_FOLDER. */
+#define SIDE_TLS "tls+"
+#define SIDE_CERTIFICATE "tls.crt"
+#define SIDE_KEY "tls.key"
+
 struct side_options {
-    const char *address; /* "tcp://127.0.0.1:4711" or "ipc:///tmp/x" */
+    const char *address; /* "tcp://127.0.0.1:4711", "tls+tcp://127.0.0.1:4711",
+                          * "ipc:///tmp/x" */
     unsigned connections, in_flight, bytes;
     const char *how;     /* the candidate's own word; "" without one */
     const uint8_t *body; /* that many bytes, to be sent and expected */
@@ -42,6 +49,12 @@ struct side {
 };
 
 void side_ready(const char *address);
+
+/* The address begins with SIDE_TLS. */
+bool side_is_tls(const char *address);
+
+/* The path of a file in $BENCH_FOLDER; the next call's overwrites it. */
+const char *side_file(const char *name);
 
 /* Ends the process. */
 void side_die(const char *what, const char *why) __attribute__((noreturn));

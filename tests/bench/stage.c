@@ -91,11 +91,11 @@ stage_open(struct stage *stage)
                   stage);
     conninfo = postgres_conninfo(stage->postgres);
     stage->server =
-        bench_serve(open_store(conninfo), NULL, "tcp://127.0.0.1:0");
+        bench_serve(open_store(conninfo), NULL, NULL, "tcp://127.0.0.1:0");
     once.no_memory = true; /* it would answer in place of Redis */
     once.shield = open_shield(stage->redis);
     stage->shielded =
-        bench_serve(open_store(conninfo), &once, "tcp://127.0.0.1:0");
+        bench_serve(open_store(conninfo), &once, NULL, "tcp://127.0.0.1:0");
     stage->channel = bench_open(stage->server);
     stage->shielded_channel = bench_open(stage->shielded);
 }

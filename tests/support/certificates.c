@@ -33,11 +33,12 @@ add_extension(X509 *x509, X509 *issuer, int nid, const char *value)
     X509_EXTENSION_free(extension);
 }
 
+static atomic_uint serial = 1; /* the next */
+
 /* Not signed yet. */
 static X509 *
 draw_up(EVP_PKEY *key, const char *common_name, int valid_days)
 {
-    static atomic_uint serial = 1;
     X509 *x509 = X509_new();
     long until_s = valid_days < 0
                        ? -DAY_S / 2
@@ -148,4 +149,43 @@ authority_issue(const struct authority *authority,
     write_x509(x509, certificate_path);
     X509_free(x509);
     EVP_PKEY_free(key);
+}
+
+static void
+add_revoked(X509_CRL *crl, long number)
+{
+    X509_REVOKED *revoked = X509_REVOKED_new();
+    ASN1_INTEGER *of = ASN1_INTEGER_new();
+    ASN1_TIME *when = X509_gmtime_adj(NULL, -DAY_S);
+
+    ASN1_INTEGER_set(of, number);
+    X509_REVOKED_set_serialNumber(revoked, of);
+    X509_REVOKED_set_revocationDate(revoked, when);
+    assert_int_equal(X509_CRL_add0_revoked(crl, revoked), 1);
+    ASN1_INTEGER_free(of);
+    ASN1_TIME_free(when);
+}
+
+void
+authority_revoke(const struct authority *authority, unsigned last, bool over,
+                 const char *path)
+{
+    ASN1_TIME *since = X509_gmtime_adj(NULL, -2 * DAY_S);
+    ASN1_TIME *until = X509_gmtime_adj(NULL, over ? -DAY_S : DAY_S);
+    X509_CRL *crl = X509_CRL_new();
+    char beside[256];
+    FILE *file = begin_file(path, beside, sizeof beside);
+
+    X509_CRL_set_version(crl, 1);
+    X509_CRL_set_issuer_name(crl, X509_get_subject_name(authority->x509));
+    X509_CRL_set1_lastUpdate(crl, since);
+    X509_CRL_set1_nextUpdate(crl, until);
+    for (unsigned i = 1; i <= last; i++)
+        add_revoked(crl, (long)(atomic_load(&serial) - i));
+    assert_true(X509_CRL_sign(crl, authority->key, EVP_sha256()) > 0);
+    assert_int_equal(PEM_write_X509_CRL(file, crl), 1);
+    end_file(file, path, beside);
+    X509_CRL_free(crl);
+    ASN1_TIME_free(since);
+    ASN1_TIME_free(until);
 }

@@ -1,6 +1,8 @@
 #ifndef CERTIFICATES_H
 #define CERTIFICATES_H
 
+#include <stdbool.h>
+
 /* Certificates for tests of TLS, made on the spot: P-256, PEM files. A file is
  * replaced by renaming, so that who watches it sees it whole. */
 struct authority;
@@ -23,5 +25,10 @@ struct certificate_order {
 void authority_issue(const struct authority *authority,
                      const struct certificate_order *order,
                      const char *certificate_path, const char *key_path);
+
+/* The list of those that the authority has taken back, so many of those that it
+ * issued last; over: it should have been renewed a day ago. */
+void authority_revoke(const struct authority *authority, unsigned last,
+                      bool over, const char *path);
 
 #endif

@@ -31,6 +31,11 @@ struct idem_tls_options {
      * authorities. Server: NULL: clients are not asked for a certificate. */
     const char *authority_file;
 
+    /* Certificates that do not count any more: lists (CRLs) of the authorities.
+     * Each peer's certificate must have one of its authority's that is not over
+     * itself. NULL: none are looked at. */
+    const char *revoked_file;
+
     /* Server: turn away who has no certificate of authority_file. False: who
      * has one is known by it, who has none is nobody. */
     bool client_certificate;
