@@ -1,6 +1,7 @@
 #include "channel_inside.h"
 
 #include "clock_held.h"
+#include "codec.h"
 #include "stream.h"
 
 #include <stdlib.h>
@@ -46,7 +47,7 @@ check_options(const struct idem_channel_options *options,
     if (options->max_message > MAX_MESSAGE_LIMIT)
         return idem_fail(err, IDEM_INVALID_ARGUMENT, "max_message is over %zu",
                          MAX_MESSAGE_LIMIT);
-    return IDEM_OK;
+    return codec_check(&options->compression, err);
 }
 
 static void
@@ -184,6 +185,7 @@ init_channel(struct idem_channel *channel, const struct io *io,
     channel->board.fire = wait_fire_board;
     outlier_init(channel);
     rebalance_init(channel);
+    atomic_init(&channel->codecs, CODECS);
 }
 
 static enum idem_status

@@ -12,7 +12,7 @@
 /* Bytes beside the call itself in its first slab: its key, what interceptors
  * keep, a small request. 100,000 calls may be in flight (2 KiB each and the
  * message): the slab is of the smallest size. */
-#define ARENA_SPARE 352
+#define ARENA_SPARE 344
 
 /* A call of the client: begun, walked, told; and its handle. */
 
@@ -167,6 +167,7 @@ channel_new_call(struct idem_channel *channel, const struct idem_method *method,
         channel_deadline_ns(channel, method, options, parent_of(options));
     call->wait_for_ready = options->wait_for_ready;
     call->fail_fast = options->fail_fast;
+    call->no_compression = options->no_compression;
     call->user = options->user;
     return call;
 }
@@ -184,6 +185,8 @@ fork_call(struct call *base)
     attempt->tried = call->tried;
     pthread_mutex_unlock(&channel->lock);
     attempt->wait_for_ready = call->wait_for_ready;
+    attempt->no_compression = call->no_compression;
+    attempt->squeezed = call->squeezed;
     attempt->user = call->user;
     return &attempt->call;
 }

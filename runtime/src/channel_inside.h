@@ -28,6 +28,12 @@ enum place {
     PLACE_FLYING,  /* on a link */
 };
 
+/* A request, compressed. */
+struct squeezed {
+    const uint8_t *of; /* the request's bytes: an interceptor may change them */
+    struct idem_bytes bytes;
+};
+
 struct client_call {
     struct call call;
     struct idem_channel *channel;            /* a reference */
@@ -40,7 +46,12 @@ struct client_call {
                   * may change the request */
     bool wait_for_ready;
     bool fail_fast; /* whatever a config says */
+    bool no_compression;
     void *user;
+
+    /* Its request as it is sent to who takes it so; NULL: as it is. Written by
+     * the walk while nobody waits or flies. */
+    const struct squeezed *squeezed;
 
     /* Addresses, by their bits, that turned it away or that it never reached.
      * The walk's and the channel's lock: written while nobody waits or flies.
@@ -103,6 +114,8 @@ struct idem_channel {
 
     atomic_int_fast64_t skew_ms; /* the server's wall clock less ours */
     atomic_size_t buffered;      /* bytes of requests that wait or fly */
+    atomic_uint codecs; /* that the server of the last link takes; all at first
+                         */
 
     pthread_mutex_t lock; /* guards the rest */
     pthread_cond_t idle;  /* something that close waits for is over */

@@ -1,5 +1,6 @@
 #include "channel_inside.h"
 
+#include "codec.h"
 #include "stream.h"
 
 #include <idem/reason.h>
@@ -42,6 +43,7 @@ write_open(struct link *link, const struct client_call *call,
         .attempt = base->attempt,
         .ack_below = base->ack_below,
         .streams = base->method->streams,
+        .plain_reply = call->no_compression,
     };
 
     if (call->call.stream) {
@@ -74,6 +76,17 @@ release_request(void *with)
     call_unref(&call->call);
 }
 
+static bool
+goes_squeezed(const struct link *link, const struct client_call *call)
+{
+    enum idem_codec codec = link->channel->options.compression.codec;
+
+    return call->squeezed &&
+           call->squeezed->of == call->call.base.request.data &&
+           (connection_peer_limits(link->connection)->codecs &
+            CODEC_BIT(codec));
+}
+
 /* True: the OPEN is in the queue. */
 static bool
 append_open(struct link *link, struct client_call *call)
@@ -89,6 +102,10 @@ append_open(struct link *link, struct client_call *call)
 
     if (!(call->call.base.method->streams & IDEM_STREAMS_CLIENT))
         frame.flags = FRAME_FLAG_LAST | FRAME_FLAG_MESSAGE;
+    if (goes_squeezed(link, call)) {
+        frame.flags |= FRAME_FLAG_SQUEEZED;
+        frame.payload = call->squeezed->bytes;
+    }
     frame.header.size = write_open(link, call, header);
     call_ref(&call->call);
     appended = connection_append(link->connection, &frame,

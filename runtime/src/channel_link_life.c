@@ -22,6 +22,8 @@ on_ready(void *with)
     struct idem_channel *channel = link->channel;
     bool surplus;
 
+    atomic_store(&channel->codecs,
+                 connection_peer_limits(link->connection)->codecs);
     pthread_mutex_lock(&channel->lock);
     link->ready = true;
     surplus = is_surplus(link);
@@ -152,8 +154,9 @@ link_open(struct address *address, struct io_stream *stream)
     struct idem_channel *channel = address->channel;
     struct link *link = calloc(1, sizeof *link);
     struct connection_options options = {
-        .limits = {channel->options.max_message, 1,
-                   channel->options.stream_window},
+        .limits = {.max_message = channel->options.max_message,
+                   .max_streams = 1,
+                   .stream_window = channel->options.stream_window},
         .clock = channel->clock,
         .events = &link_events,
         .with = link,

@@ -1,5 +1,6 @@
 #include "channel_inside.h"
 
+#include "codec.h"
 #include "message.h"
 #include "utf8.h"
 
@@ -58,26 +59,68 @@ note_skew(struct idem_channel *channel, int64_t server_ms)
 }
 
 static void
+refuse_large(struct client_call *call, size_t size)
+{
+    struct idem_call *base = &call->call.base;
+
+    idem_call_fail(base, IDEM_RESOURCE_EXHAUSTED, base->outcome.effect,
+                   IDEM_REPLY_TOO_LARGE,
+                   "the reply is %zu bytes, the channel takes %zu", size,
+                   call->channel->options.max_message);
+}
+
+static void
+refuse_no_memory(struct idem_call *base, size_t size)
+{
+    idem_call_fail(base, IDEM_RESOURCE_EXHAUSTED, base->outcome.effect, NULL,
+                   "no memory for a reply of %zu bytes", size);
+}
+
+static void
+open_reply(struct client_call *call, struct idem_bytes squeezed)
+{
+    struct idem_call *base = &call->call.base;
+    struct idem_bytes reply = {0};
+
+    switch (codec_open(&reply, squeezed, call->channel->options.max_message,
+                       base->arena)) {
+    case CODEC_OPENED:
+        base->reply = reply;
+        break;
+    case CODEC_OVERSIZE:
+        refuse_large(call, reply.size);
+        break;
+    case CODEC_NO_MEMORY:
+        refuse_no_memory(base, reply.size);
+        break;
+    case CODEC_BROKEN:
+        idem_call_fail(base, IDEM_INTERNAL, base->outcome.effect,
+                       IDEM_BAD_COMPRESSION,
+                       "the reply cannot be made of its %zu compressed bytes",
+                       squeezed.size);
+        break;
+    }
+}
+
+static void
 take_reply(struct client_call *call, const struct frame *frame)
 {
     struct idem_call *base = &call->call.base;
     const uint8_t *copy;
 
     if (frame->oversize) {
-        idem_call_fail(base, IDEM_RESOURCE_EXHAUSTED, base->outcome.effect,
-                       IDEM_REPLY_TOO_LARGE,
-                       "the reply is %zu bytes, the channel takes %zu",
-                       frame->payload.size, call->channel->options.max_message);
+        refuse_large(call, frame->payload.size);
+        return;
+    }
+    if (frame->flags & FRAME_FLAG_SQUEEZED) {
+        open_reply(call, frame->payload);
         return;
     }
     copy = idem_arena_copy(base->arena, frame->payload);
-    if (!copy) {
-        idem_call_fail(base, IDEM_RESOURCE_EXHAUSTED, base->outcome.effect,
-                       NULL, "no memory for a reply of %zu bytes",
-                       frame->payload.size);
-        return;
-    }
-    base->reply = (struct idem_bytes){copy, frame->payload.size};
+    if (copy)
+        base->reply = (struct idem_bytes){copy, frame->payload.size};
+    else
+        refuse_no_memory(base, frame->payload.size);
 }
 
 void

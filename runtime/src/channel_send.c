@@ -1,5 +1,7 @@
 #include "channel_inside.h"
 
+#include "codec.h"
+
 #include <idem/reason.h>
 
 /* The bottom of the client's chain: an attempt goes onto a link, or waits for
@@ -106,6 +108,27 @@ put_and_flush(struct idem_channel *channel, struct client_call *call)
     return step;
 }
 
+/* Before the lock: it takes its time. Once for all attempts. */
+static void
+squeeze(struct client_call *call)
+{
+    const struct idem_channel *channel = call->channel;
+    const struct idem_compression *how = &channel->options.compression;
+    struct idem_call *base = &call->call.base;
+    struct squeezed *squeezed;
+
+    if (call->no_compression ||
+        !(atomic_load(&channel->codecs) & CODEC_BIT(how->codec)) ||
+        (call->squeezed && call->squeezed->of == base->request.data))
+        return;
+    squeezed = idem_arena_zalloc(base->arena, sizeof *squeezed);
+    if (!squeezed)
+        return;
+    squeezed->of = base->request.data;
+    if (codec_squeeze(&squeezed->bytes, how, base->request, base->arena))
+        call->squeezed = squeezed;
+}
+
 enum idem_step
 channel_send(struct call *base)
 {
@@ -116,6 +139,8 @@ channel_send(struct call *base)
                        IDEM_EFFECT_NOT_SENT, NULL, "the deadline is over");
         return IDEM_ANSWER;
     }
+    if (call->channel->options.compression.codec != IDEM_CODEC_NONE)
+        squeeze(call);
     if (!idem_call_keep(&base->base, &holder, call))
         return IDEM_ANSWER;
     return put_and_flush(call->channel, call);

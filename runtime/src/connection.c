@@ -1,6 +1,7 @@
 #include "connection_inside.h"
 
 #include "clock_held.h"
+#include "codec.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -105,6 +106,7 @@ say_hello(struct connection *connection)
         .time_ms = options->clock->wall_ms(options->clock),
         .stream_window = options->limits.stream_window,
         .identity = idem_bytes_of("idem"),
+        .codecs = CODECS,
     };
     struct frame frame = {.type = FRAME_SETTINGS, .header = {header, 0}};
     bool fits;
@@ -135,6 +137,7 @@ take_settings(struct connection *connection, const struct frame *frame)
     connection->peer.max_streams =
         settings.max_streams ? settings.max_streams : UINT32_MAX;
     connection->peer.stream_window = settings.stream_window;
+    connection->peer.codecs = settings.codecs;
     connection->stage = STAGE_OPEN;
     connection->options.events->ready(connection->options.with);
     return NULL;

@@ -22,6 +22,7 @@ struct connection_limits {
     uint32_t max_streams;
     uint32_t stream_window; /* bytes of a stream that may be sent unasked; 0: of
                              * the peer's: it knows no streams */
+    uint32_t codecs;        /* the peer's: what it can open; ours are all */
 };
 
 struct connection_events {

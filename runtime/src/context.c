@@ -130,6 +130,12 @@ idem_context_retry_after(struct idem_context *context, int64_t ms)
     context->retry_after_ms = ms >= 0 ? ms : IDEM_RETRY_NEVER;
 }
 
+void
+idem_context_send_plain(struct idem_context *context)
+{
+    context->plain = true;
+}
+
 void *
 idem_context_alloc(struct idem_context *context, size_t size)
 {

@@ -28,7 +28,8 @@ struct idem_context {
     atomic_bool lost; /* the lease; set on any thread */
     void *slot;
     enum idem_task task;
-    bool here; /* run it on the thread that sends the call down */
+    bool plain; /* the reply is not to be compressed */
+    bool here;  /* run it on the thread that sends the call down */
     enum idem_probed probed;
     void (*run)(struct idem_context *context); /* the endpoint's */
     struct context_made *made;                 /* in the call's arena */

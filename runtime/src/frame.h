@@ -31,8 +31,9 @@ enum frame_type {
 };
 
 enum frame_flag {
-    FRAME_FLAG_LAST = 1,    /* the sender's side of the stream ends here */
-    FRAME_FLAG_MESSAGE = 2, /* a message follows the header, maybe empty */
+    FRAME_FLAG_LAST = 1,     /* the sender's side of the stream ends here */
+    FRAME_FLAG_MESSAGE = 2,  /* a message follows the header, maybe empty */
+    FRAME_FLAG_SQUEEZED = 4, /* … compressed (codec.h) */
 };
 
 struct frame {

@@ -22,6 +22,7 @@ struct header_open {
     uint32_t streams; /* bits: 1 the client's side, 2 the server's */
     struct idem_bytes resume_token;
     uint64_t resume_after;
+    bool plain_reply; /* do not compress it */
 };
 
 struct header_end {
@@ -44,6 +45,7 @@ struct header_settings {
     int64_t time_ms;
     struct idem_bytes identity;
     uint32_t stream_window;
+    uint32_t codecs; /* that this side can open: CODEC_BIT */
 };
 
 #define HEADER_TOKEN_MAX 1024 /* bytes */

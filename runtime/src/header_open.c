@@ -12,6 +12,7 @@ enum {
     OPEN_STREAMS = 8,
     OPEN_RESUME_TOKEN = 9,
     OPEN_RESUME_AFTER = 10,
+    OPEN_PLAIN_REPLY = 11,
 };
 
 size_t
@@ -31,6 +32,7 @@ header_open_write(uint8_t *bytes, size_t room, const struct header_open *open,
     header_put_varint(&writer, OPEN_STREAMS, open->streams);
     header_put_bytes(&writer, OPEN_RESUME_TOKEN, open->resume_token);
     header_put_varint(&writer, OPEN_RESUME_AFTER, open->resume_after);
+    header_put_varint(&writer, OPEN_PLAIN_REPLY, open->plain_reply);
     header_put_metadata(&writer, OPEN_METADATA, metadata);
     return (size_t)(writer.at - bytes);
 }
@@ -57,6 +59,9 @@ take_varint(struct header_open *open, const struct wire_field *field)
         break;
     case OPEN_RESUME_AFTER:
         open->resume_after = field->varint;
+        break;
+    case OPEN_PLAIN_REPLY:
+        open->plain_reply = field->varint != 0;
         break;
     default:
         break;

@@ -8,6 +8,7 @@ enum {
     SETTINGS_TIME_MS = 4,
     SETTINGS_IDENTITY = 5,
     SETTINGS_STREAM_WINDOW = 6,
+    SETTINGS_CODECS = 7,
     WINDOW_CREDIT = 1,
     MESSAGE_TOKEN = 1,
     GOAWAY_LAST_STREAM = 1,
@@ -26,6 +27,7 @@ header_settings_write(uint8_t *bytes, size_t room,
     header_put_varint(&writer, SETTINGS_TIME_MS, (uint64_t)settings->time_ms);
     header_put_bytes(&writer, SETTINGS_IDENTITY, settings->identity);
     header_put_varint(&writer, SETTINGS_STREAM_WINDOW, settings->stream_window);
+    header_put_varint(&writer, SETTINGS_CODECS, settings->codecs);
     return (size_t)(writer.at - bytes);
 }
 
@@ -52,6 +54,8 @@ header_settings_read(struct idem_bytes bytes, struct header_settings *settings)
             settings->stream_window = (uint32_t)field.varint;
         else if (field.number == SETTINGS_TIME_MS)
             settings->time_ms = (int64_t)field.varint;
+        else if (field.number == SETTINGS_CODECS)
+            settings->codecs = (uint32_t)field.varint;
     }
     return more == 0;
 }

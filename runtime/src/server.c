@@ -1,6 +1,7 @@
 #include "server_inside.h"
 
 #include "clock_held.h"
+#include "codec.h"
 #include "stream.h"
 #include "validate.h"
 
@@ -108,7 +109,7 @@ check_options(const struct idem_server_options *options, struct idem_error *err)
     if (options->max_depth > MAX_DEPTH)
         return idem_fail(err, IDEM_INVALID_ARGUMENT, "max_depth is over %d",
                          MAX_DEPTH);
-    return IDEM_OK;
+    return codec_check(&options->compression, err);
 }
 
 static enum idem_status

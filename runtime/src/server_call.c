@@ -1,6 +1,7 @@
 #include "server_inside.h"
 
 #include "arena.h"
+#include "codec.h"
 #include "parent.h"
 #include "stream.h"
 
@@ -42,6 +43,20 @@ respect_limit(struct server_call *call)
     outcome->final = final;
 }
 
+/* Compressed, if both sides and the call want it. */
+static bool
+squeeze_reply(struct server_call *call, struct idem_bytes *squeezed)
+{
+    const struct idem_compression *ours =
+        &call->peer->server->options.compression;
+    struct idem_call *base = &call->call.base;
+    uint32_t theirs = connection_peer_limits(call->peer->connection)->codecs;
+
+    return ours->codec != IDEM_CODEC_NONE && !call->context.plain &&
+           (theirs & CODEC_BIT(ours->codec)) &&
+           codec_squeeze(squeezed, ours, base->reply, base->arena);
+}
+
 static void
 send_end(struct server_call *call)
 {
@@ -74,6 +89,8 @@ send_end(struct server_call *call)
         !(base->method->streams & IDEM_STREAMS_SERVER)) {
         frame.flags |= FRAME_FLAG_MESSAGE;
         frame.payload = base->reply;
+        if (squeeze_reply(call, &frame.payload))
+            frame.flags |= FRAME_FLAG_SQUEEZED;
     }
     call_ref(&call->call);
     if (connection_append(call->peer->connection, &frame,
@@ -267,6 +284,47 @@ check_metadata(const struct server_call *call, struct idem_error *err)
                      limit);
 }
 
+static enum idem_status
+open_request(struct server_call *call, const struct frame *frame,
+             struct idem_error *err)
+{
+    size_t limit = call->peer->server->options.max_message;
+    struct idem_call *base = &call->call.base;
+
+    switch (codec_open(&base->request, frame->payload, limit, base->arena)) {
+    case CODEC_OPENED:
+        return IDEM_OK;
+    case CODEC_OVERSIZE:
+        return idem_fail_reason(
+            err, IDEM_RESOURCE_EXHAUSTED, IDEM_REQUEST_TOO_LARGE,
+            "the request is %zu bytes, the server takes %zu",
+            base->request.size, limit);
+    case CODEC_NO_MEMORY:
+        return idem_fail(err, IDEM_RESOURCE_EXHAUSTED, "out of memory");
+    case CODEC_BROKEN:
+        break;
+    }
+    return idem_fail_reason(err, IDEM_INVALID_ARGUMENT, IDEM_BAD_COMPRESSION,
+                            "the request cannot be made of its %zu compressed "
+                            "bytes",
+                            frame->payload.size);
+}
+
+static enum idem_status
+take_request(struct server_call *call, const struct frame *frame,
+             struct idem_error *err)
+{
+    struct idem_call *base = &call->call.base;
+
+    if (frame->flags & FRAME_FLAG_SQUEEZED)
+        return open_request(call, frame, err);
+    base->request = (struct idem_bytes){
+        idem_arena_copy(base->arena, frame->payload), frame->payload.size};
+    if (!base->request.data)
+        return idem_fail(err, IDEM_RESOURCE_EXHAUSTED, "out of memory");
+    return IDEM_OK;
+}
+
 /* Everything that outlives the frame is copied. */
 static enum idem_status
 fill(struct server_call *call, const struct frame *frame,
@@ -295,12 +353,13 @@ fill(struct server_call *call, const struct frame *frame,
         return idem_fail(err, IDEM_RESOURCE_EXHAUSTED, "out of memory");
     if (base->method->messages && !server_resume_take(call, open))
         return idem_fail(err, IDEM_RESOURCE_EXHAUSTED, "out of memory");
-    base->request = (struct idem_bytes){
-        idem_arena_copy(base->arena, frame->payload), frame->payload.size};
-    if ((base->key.size > 0 && !base->key.data) || !base->request.data)
+    call->context.plain = open->plain_reply;
+    if (base->key.size > 0 && !base->key.data)
         return idem_fail(err, IDEM_RESOURCE_EXHAUSTED, "out of memory");
-    status =
-        header_open_metadata(frame->header, &base->metadata, base->arena, err);
+    status = take_request(call, frame, err);
+    if (status == IDEM_OK)
+        status = header_open_metadata(frame->header, &base->metadata,
+                                      base->arena, err);
     if (status == IDEM_OK)
         status = check_metadata(call, err);
     if (status == IDEM_OK && base->metadata.first)

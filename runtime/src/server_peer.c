@@ -302,8 +302,9 @@ new_peer(struct idem_server *server, struct io_stream *stream)
     struct peer *peer = calloc(1, sizeof *peer);
     struct connection_options options = {
         .server = true,
-        .limits = {server->options.max_message, server->options.max_streams,
-                   server->options.stream_window},
+        .limits = {.max_message = server->options.max_message,
+                   .max_streams = server->options.max_streams,
+                   .stream_window = server->options.stream_window},
         .clock = server->clock,
         .events = &peer_events,
         .with = peer,

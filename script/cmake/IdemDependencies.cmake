@@ -11,6 +11,8 @@ pkg_check_modules(hiredis REQUIRED IMPORTED_TARGET hiredis>=0.14)
 pkg_check_modules(jansson REQUIRED IMPORTED_TARGET jansson>=2.10)
 pkg_check_modules(libjwt REQUIRED IMPORTED_TARGET libjwt>=1.10)
 pkg_check_modules(libpq REQUIRED IMPORTED_TARGET libpq>=14)
+pkg_check_modules(zlib REQUIRED IMPORTED_TARGET zlib>=1.2.11)
+pkg_check_modules(zstd REQUIRED IMPORTED_TARGET libzstd>=1.5)
 pkg_check_modules(sqlite3 REQUIRED IMPORTED_TARGET sqlite3>=3.35)
 
 find_program(PROTOC protoc REQUIRED)

@@ -37,9 +37,9 @@ enum {
     SIXTY_FOUR,
     CONNECTIONS_64,
     THREADS_16,
+    TLS_64,
     TALKS_64,
     WATCHES_16,
-    TLS_64,
 };
 
 static const struct scene scenes[] = {
@@ -48,13 +48,13 @@ static const struct scene scenes[] = {
     [CONNECTIONS_64] = {"tcp.64x64.64B", "tcp", 64, 64, 64, ALL, false},
     [THREADS_16] = {"tcp.threads16.64B", "tcp", 1, 16, 64,
                     BIT(IDEM_BLOCKING) | BIT(GRPC_SYNC), false},
+    [TLS_64] = {"tls.1x64.64B", "tls+tcp", 1, 64, 64,
+                BIT(IDEM_POOL) | GRPC_ASYNC, false},
     [TALKS_64] = {"tcp.talk64.1KiB", "tcp", 1, 64, 1024, TALKS, false},
     [WATCHES_16] = {"tcp.watch16.1KiB", "tcp", 1, 16, 1024, WATCHES, false},
     {"tcp.watch1.1KiB", "tcp", 1, 1, 1024, WATCHES, true},
     {"tcp.watch1.64B", "tcp", 1, 1, 64, WATCHES, true},
     {"tcp.talk1.64B", "tcp", 1, 1, 64, TALKS, true},
-    [TLS_64] = {"tls.1x64.64B", "tls+tcp", 1, 64, 64,
-                BIT(IDEM_POOL) | GRPC_ASYNC, false},
     {"tcp.1x16.64B", "tcp", 1, 16, 64, ALL, true},
     {"tcp.1x256.64B", "tcp", 1, 256, 64, ALL, true},
     {"tcp.4x64.64B", "tcp", 4, 64, 64, ALL, true},

@@ -23,8 +23,7 @@ check_spelling(struct idem_bytes text, struct idem_arena *arena)
         return;
     for (size_t i = 0; i < text.size; i++) {
         if (held < 6) {
-            bits = bits << 8 | (at < bytes.size ? bytes.data[at] : 0);
-            at++;
+            bits = bits << 8 | (at < bytes.size ? bytes.data[at++] : 0);
             held += 8;
         }
         held -= 6;

@@ -159,7 +159,7 @@ static struct idem_bytes
 settings_header(uint8_t *bytes)
 {
     const struct header_settings settings = {
-        1, 4194304, 1000, 1700000000000, idem_bytes_of("server-1"), 262144};
+        1, 4194304, 1000, 1700000000000, idem_bytes_of("server-1"), 262144, 6};
 
     return (struct idem_bytes){
         bytes, header_settings_write(bytes, FRAME_HEADER_MAX, &settings)};

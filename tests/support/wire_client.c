@@ -134,7 +134,8 @@ wire_hello(struct wire *wire, uint32_t max_message)
     struct header_settings mine = {.version = 1,
                                    .max_message = max_message,
                                    .max_streams = 100,
-                                   .stream_window = wire->stream_window};
+                                   .stream_window = wire->stream_window,
+                                   .codecs = wire->codecs};
     struct header_settings theirs;
     struct frame frame = {.type = FRAME_SETTINGS, .header = {header, 0}};
 

@@ -13,6 +13,7 @@ struct wire {
     size_t size, room;
     size_t taken;           /* by the last frame */
     uint32_t stream_window; /* that wire_hello says; 0: knows no streams */
+    uint32_t codecs;        /* that wire_hello says it can open; 0: none */
 };
 
 /* address is "tcp://127.0.0.1:4711". Says nothing yet. */

@@ -182,7 +182,8 @@ settings_goaway_and_window_go_round(void **state)
 {
     uint8_t bytes[128];
     struct idem_bytes view = {bytes, 0};
-    struct header_settings settings = {1, 1000, 2000, 3000, text("me"), 4000};
+    struct header_settings settings = {1,          1000, 2000, 3000,
+                                       text("me"), 4000, 6};
     struct header_goaway goaway = {77, text("drain")};
     struct header_window window = {5000};
 
@@ -195,6 +196,7 @@ settings_goaway_and_window_go_round(void **state)
     assert_int_equal(settings.time_ms, 3000);
     assert_text(settings.identity, "me");
     assert_int_equal(settings.stream_window, 4000);
+    assert_int_equal(settings.codecs, 6);
     view.size = header_goaway_write(bytes, sizeof bytes, &goaway);
     assert_true(header_goaway_read(view, &goaway));
     assert_int_equal(goaway.last_stream, 77);

@@ -2,6 +2,7 @@
 #define IDEM_CHANNEL_H
 
 #include <idem/clock.h>
+#include <idem/compression.h>
 #include <idem/interceptor.h>
 #include <idem/metadata.h>
 #include <idem/method.h>
@@ -35,6 +36,7 @@ struct idem_channel_options {
     uint32_t stream_window; /* bytes of a stream that come unasked; 0: 256 KiB.
                              * More is faster on long ways, and memory */
     size_t max_buffered;    /* bytes of requests that wait or fly; 0: 64 MiB */
+    struct idem_compression compression; /* of requests */
     bool own_loop; /* callbacks run in idem_channel_process, and nowhere else */
     const struct idem_clock *clock; /* NULL: the system's. Must outlive it */
     /* With it all addresses are "tls+…", and one without a scheme is
@@ -70,6 +72,8 @@ struct idem_call_options {
      * is not OK; empty when there are none. Free it with idem_trailers_free.
      * NULL: not wanted. */
     struct idem_metadata *trailers;
+    bool no_compression; /* neither the request nor the reply: a secret stands
+                          * beside what somebody else may choose (BREACH) */
 
     /* Of a call that a handler makes (parent.h). */
     struct idem_context *parent; /* NULL: that of the handler which runs on this

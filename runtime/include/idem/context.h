@@ -34,6 +34,10 @@ IDEM_API enum idem_status idem_context_fail_with(struct idem_context *context,
 IDEM_API void idem_context_retry_after(struct idem_context *context,
                                        int64_t ms);
 
+/* The reply is not compressed: a secret stands in it beside what the caller may
+ * choose, and its size would tell (BREACH). */
+IDEM_API void idem_context_send_plain(struct idem_context *context);
+
 /* Memory for the reply's strings and repeated fields, cleared: lives until the
  * reply is sent. Never NULL: when memory is out the process stops. */
 IDEM_API void *idem_context_alloc(struct idem_context *context, size_t size);

@@ -81,4 +81,8 @@
  * the message names both sizes. Repeating it makes it no smaller. */
 #define IDEM_REQUEST_TOO_LARGE "REQUEST_TOO_LARGE"
 
+/* The message cannot be made of what was compressed. INVALID_ARGUMENT: the
+ * request; INTERNAL: the reply, and the effect is what it is. */
+#define IDEM_BAD_COMPRESSION "BAD_COMPRESSION"
+
 #endif

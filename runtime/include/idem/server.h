@@ -2,6 +2,7 @@
 #define IDEM_SERVER_H
 
 #include <idem/clock.h>
+#include <idem/compression.h>
 #include <idem/interceptor.h>
 #include <idem/method.h>
 #include <idem/tls.h>
@@ -42,6 +43,7 @@ struct idem_server_options {
     const struct idem_clock *clock; /* NULL: the system's. Must outlive it */
     const struct idem_tls_options *tls; /* of "tls+…" addresses; copied. NULL:
                                          * there are none */
+    struct idem_compression compression; /* of replies */
     /* Who calls, and who may (auth.h); read by idem_server_open. NULL: nobody
      * is asked for a token. */
     const struct idem_auth_options *auth;
