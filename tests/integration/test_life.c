@@ -23,19 +23,38 @@ struct life {
     struct wire wire;
 };
 
+#define PEERS_MAX 8
+
+/* Connections that are not over, referenced. */
 static unsigned
-count_sending(struct idem_server *server)
+list_connections(struct idem_server *server,
+                 struct connection *connections[PEERS_MAX])
 {
     unsigned n = 0;
 
     pthread_mutex_lock(&server->lock);
     for (struct peer *peer = server->peers; peer; peer = peer->next) {
-        pthread_mutex_lock(&peer->connection->lock);
-        n += peer->connection->sending;
-        pthread_mutex_unlock(&peer->connection->lock);
+        assert_true(n < PEERS_MAX);
+        if (connection_ref_alive(peer->connection))
+            connections[n++] = peer->connection;
     }
     pthread_mutex_unlock(&server->lock);
     return n;
+}
+
+static unsigned
+count_sending(struct idem_server *server)
+{
+    struct connection *connections[PEERS_MAX];
+    unsigned sending = 0, n = list_connections(server, connections);
+
+    for (unsigned i = 0; i < n; i++) {
+        pthread_mutex_lock(&connections[i]->lock);
+        sending += connections[i]->sending;
+        pthread_mutex_unlock(&connections[i]->lock);
+        connection_unref(connections[i]);
+    }
+    return sending;
 }
 
 /* What was answered has left, but for that many connections: time that goes by

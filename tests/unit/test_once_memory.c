@@ -78,8 +78,9 @@ replay_from_store(struct world *world, const struct trial_options *options)
 
     trial_begin(&trial, world, options);
     ticket = fake_store_take(&world->store, FAKE_CLAIM);
-    ticket->answer = (struct idem_answer){
-        .status = IDEM_OK, .reply = idem_bytes_of("seven"), .first_at_ms = 1};
+    ticket->answer = (struct idem_answer){.status = IDEM_OK,
+                                          .reply = idem_bytes_of("seven"),
+                                          .first_at_ms = world->clock.wall_ms};
     fake_store_say(ticket, IDEM_VERDICT_DONE);
     trial_await(&trial);
     assert_int_equal(trial.outcome.effect, IDEM_EFFECT_REPLAYED);
