@@ -5,7 +5,6 @@
 #include <string.h>
 
 #define NS_PER_MS 1000000
-#define AT_ONCE 8 /* hedges, and one that cost nothing beside them */
 
 /* Threads: the call's until the first attempt is started; then any, with the
  * lock. What the plan wants is done without it. The call is resumed by whoever
@@ -20,9 +19,11 @@ struct attempts {
 
     pthread_mutex_t lock; /* guards the rest */
     struct plan plan;
-    struct idem_call *flying[AT_ONCE]; /* a reference each */
-    struct idem_call *answer;          /* of the call, so far; a reference */
-    bool due_set, nudge_set;           /* the timer has not fired */
+    unsigned at_once;          /* that fly beside one another, at most */
+    struct idem_call **flying; /* so many places; a reference each */
+    struct idem_call **late;   /* as many: those that fly when it is over */
+    struct idem_call *answer;  /* of the call, so far; a reference */
+    bool due_set, nudge_set;   /* the timer has not fired */
     bool resumed;
 };
 
@@ -141,9 +142,9 @@ put(struct attempts *self, struct idem_call *attempt)
 {
     unsigned place = 0;
 
-    while (place < AT_ONCE && self->flying[place])
+    while (place < self->at_once && self->flying[place])
         place++;
-    IDEM_ASSERT(place < AT_ONCE);
+    IDEM_ASSERT(place < self->at_once);
     self->flying[place] = attempt;
 }
 
@@ -185,16 +186,17 @@ start(struct attempts *self, unsigned number)
     idem_attempt_start(attempt, timeout_ns);
 }
 
-/* With the lock: those that fly, each with a reference more. */
+/* With the lock, once, when it is over: those that fly, each with a reference
+ * more. */
 static unsigned
-list_flying(struct attempts *self, struct idem_call *list[AT_ONCE])
+list_late(struct attempts *self)
 {
     unsigned count = 0;
 
-    for (unsigned i = 0; i < AT_ONCE; i++)
+    for (unsigned i = 0; i < self->at_once; i++)
         if (self->flying[i]) {
             idem_attempt_retain(self->flying[i]);
-            list[count++] = self->flying[i];
+            self->late[count++] = self->flying[i];
         }
     return count;
 }
@@ -202,7 +204,8 @@ list_flying(struct attempts *self, struct idem_call *list[AT_ONCE])
 /* They are not wanted any more. Each may end inside, and with the last one the
  * call. */
 static void
-drop(const struct idem_call *call, struct idem_call **list, unsigned count)
+drop(const struct idem_call *call, struct idem_call *const *list,
+     unsigned count)
 {
     bool cancelled = idem_call_interrupted_by(call) == IDEM_CANCELLED;
 
@@ -216,13 +219,13 @@ drop(const struct idem_call *call, struct idem_call **list, unsigned count)
 static void
 go_on(struct attempts *self, struct plan_step step, bool was_over)
 {
-    struct idem_call *call = self->call, *list[AT_ONCE];
+    struct idem_call *call = self->call;
     unsigned count = 0;
     bool last;
 
     set_due(self);
     if (self->plan.over && !was_over)
-        count = list_flying(self, list);
+        count = list_late(self);
     last = is_last(self);
     pthread_mutex_unlock(&self->lock);
     if (last)
@@ -230,7 +233,7 @@ go_on(struct attempts *self, struct plan_step step, bool was_over)
     else if (step.start)
         start(self, step.number);
     else if (count > 0)
-        drop(call, list, count);
+        drop(call, self->late, count);
 }
 
 /* --- Events --- */
@@ -301,6 +304,19 @@ withdraw(struct idem_call *call, void *with)
 
 static const struct idem_holder holder = {.withdraw = withdraw};
 
+/* Hedges, and one that cost nothing beside them. */
+static void
+make_room(struct attempts *self, struct idem_arena *arena)
+{
+    const struct hedging *hedging = self->plan.rules.hedging;
+
+    self->at_once = hedging->max_attempts + 2;
+    self->flying =
+        idem_arena_zalloc(arena, self->at_once * sizeof(*self->flying));
+    self->late = idem_arena_zalloc(arena, self->at_once * sizeof(*self->late));
+    IDEM_ASSERT(self->flying && self->late);
+}
+
 enum idem_step
 attempts_begin(struct attempts **out, struct idem_call *call,
                const struct idem_interceptor *interceptor,
@@ -318,6 +334,7 @@ attempts_begin(struct attempts **out, struct idem_call *call,
     self->nudge.fire = fire_nudge;
     pthread_mutex_init(&self->lock, NULL);
     plan_begin(&self->plan, rules, now_of(self));
+    make_room(self, call->arena);
     *out = self;
     if (!idem_call_keep(call, &holder, self))
         return IDEM_ANSWER;

@@ -168,6 +168,27 @@ ten_hedges_are_five(void **state)
     hedge_ten_times("0.02s");
 }
 
+/* A program that takes more than five has all of them side by side. */
+static void
+as_many_hedges_fly_as_the_program_takes(void **state)
+{
+    struct call *call;
+
+    (void)state;
+    attempts_world_open_with(&w, "\"hedgingPolicy\": {\"maxAttempts\": 14}",
+                             (struct idem_policy_options){.max_attempts = 14});
+    w.method.retry.max_attempts = 14;
+    call = attempts_world_begin(&w, 0);
+    attempts_world_await_sends(&w, 14);
+    assert_true(attempts_world_answer(&w, 13, IDEM_OK, IDEM_EFFECT_COMMITTED));
+    assert_ended(IDEM_OK, IDEM_EFFECT_COMMITTED, IDEM_STOP_OK);
+    assert_int_equal(w.outcome.attempts, 14);
+    for (unsigned i = 0; i < 13; i++)
+        assert_int_equal(w.given_up[i], IDEM_ABORTED);
+    call_unref(call);
+    attempts_world_await_freed(&w, 15); /* with its attempts */
+}
+
 #define STATED                                                                 \
     "\"retryPolicy\": {\"maxAttempts\": %u, " BACKOFF                          \
     ", \"retryableStatusCodes\": [\"ABORTED\"]}"
@@ -319,6 +340,7 @@ main(void)
         TEST(who_gives_up_gets_no_trailers_of_a_failure),
         TEST(attempts_end_with_their_call),
         TEST(ten_hedges_are_five),
+        TEST(as_many_hedges_fly_as_the_program_takes),
         cmocka_unit_test(a_program_that_switches_retries_off_asks_once),
         cmocka_unit_test(a_program_lowers_and_raises_the_attempts),
         cmocka_unit_test(
