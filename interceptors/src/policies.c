@@ -123,6 +123,14 @@ policies_forget(struct idem_interceptor *self, struct idem_call *call)
 
 /* --- Its life --- */
 
+/* Nobody is told anything after the channel is closed, whoever still has the
+ * handle of a call. */
+static void
+policies_stop(struct idem_interceptor *self)
+{
+    policy_watch_stop((struct policies *)self);
+}
+
 static void
 policies_free(struct idem_interceptor *self)
 {
@@ -149,6 +157,7 @@ const struct idem_interceptor_ops policies_ops = {
     .reply = policies_reply,
     .forget = policies_forget,
     .join = policies_join,
+    .stop = policies_stop,
     .free = policies_free,
 };
 
@@ -167,6 +176,7 @@ bare(const struct idem_policy_options *options)
     IDEM_ASSERT(policies);
     policies->base.ops = &policies_ops;
     policies->options = *options;
+    policies->last_line = &policies->lines;
     policies->options.config_file = policies->options.config_json = NULL;
     if (options->config_file)
         policies->path = strdup(options->config_file);

@@ -8,6 +8,7 @@
 #include <idem/call.h>
 #include <idem/interceptor.h>
 #include <idem/policy.h>
+#include <idem/watch.h>
 
 #include <stdatomic.h>
 #include <uthash.h>
@@ -19,7 +20,8 @@
  * policies_book.c   one state of the configs, and the policies made of it
  * policies_load.c   files and texts into a book
  * policies_check.c  … if it suits the methods that are known
- * policies_watch.c  the thread that reads a file again
+ * policies_watch.c  a file that changes is read again
+ * policies_report.c what the program is told
  * policies_explain.c */
 
 /* The policies of one state of the configs. Counted: by the interceptor while
@@ -57,7 +59,7 @@ const struct config *policy_book_balancing(const struct policy_book *book);
 const struct config *policy_book_throttling(const struct policy_book *book);
 const struct config *policy_book_budgeting(const struct policy_book *book);
 
-struct policy_watch;
+struct policy_line;
 
 struct policies {
     struct idem_interceptor base;
@@ -65,7 +67,7 @@ struct policies {
     struct idem_policy_options options; /* path and text are not kept here */
     struct throttle throttle;
     struct budget budget;
-    struct policy_watch *watch; /* NULL: no file */
+    struct idem_watch *watch; /* NULL: no file */
 
     pthread_mutex_t loading;      /* one load at a time; then lock */
     struct idem_channel *channel; /* whose chain it is in; NULL: none yet */
@@ -74,6 +76,7 @@ struct policies {
     char *text;  /* what the file had when it was last read, or what was given
                   * when there is none */
     char *above; /* the same of the file that the environment names */
+    struct policy_line *lines, **last_line; /* said and not told yet */
 
     pthread_mutex_t lock; /* guards the present book */
     struct policy_book *book;
@@ -108,10 +111,18 @@ enum idem_status policies_check(struct policies *policies,
 
 /* It is in the channel's chain now. */
 void policies_join(struct idem_interceptor *self, struct idem_channel *channel);
-void policies_report(const struct policies *policies, const char *format, ...)
+
+/* Say a line, with loading held. */
+void policies_report(struct policies *policies, const char *format, ...)
     IDEM_PRINTF(2, 3);
 
-/* Read the files again whenever something moves beside one. */
+/* With loading held: what was said. */
+struct policy_line *policies_take_lines(struct policies *policies);
+
+/* Without it: tell the program, and free them. */
+void policies_tell(const struct policies *policies, struct policy_line *lines);
+
+/* Read the files again whenever one of them changes. */
 enum idem_status policy_watch_start(struct policies *policies,
                                     struct idem_error *err);
 void policy_watch_stop(struct policies *policies);

@@ -2,10 +2,23 @@
 
 #include <string.h>
 
-/* Is what the configs say right for the methods that are known? */
+/* Is what the configs say right for the methods that are known? All are looked
+ * at, so that all faults are told. */
 
 static enum idem_status
-check_services(const struct policies *policies, struct policy_book *book,
+check_method(struct policies *policies, struct policy_book *book,
+             const struct idem_method *method, struct idem_error *err)
+{
+    const struct policy *policy = policy_book_find(book, method);
+
+    if (!policy->refused[0])
+        return IDEM_OK;
+    policies_report(policies, "%s", policy->refused);
+    return idem_fail(err, IDEM_INVALID_ARGUMENT, "%s", policy->refused);
+}
+
+static enum idem_status
+check_services(struct policies *policies, struct policy_book *book,
                struct idem_error *err)
 {
     enum idem_status status = IDEM_OK;
@@ -13,16 +26,9 @@ check_services(const struct policies *policies, struct policy_book *book,
     for (size_t i = 0; i < policies->options.n_services; i++) {
         const struct idem_service *service = policies->options.services[i];
 
-        for (unsigned j = 0; j < service->n_methods; j++) {
-            const struct policy *policy =
-                policy_book_find(book, &service->methods[j]);
-
-            if (!policy->refused[0])
-                continue;
-            policies_report(policies, "%s", policy->refused);
-            status =
-                idem_fail(err, IDEM_INVALID_ARGUMENT, "%s", policy->refused);
-        }
+        for (unsigned j = 0; j < service->n_methods; j++)
+            if (check_method(policies, book, &service->methods[j], err))
+                status = IDEM_INVALID_ARGUMENT;
     }
     return status;
 }
@@ -38,14 +44,9 @@ check_called(struct policies *policies, struct policy_book *book,
     if (!present)
         return IDEM_OK;
     pthread_mutex_lock(&present->lock);
-    for (struct policy_page *page = present->pages; page;
-         page = page->hh.next) {
-        const struct policy *policy = policy_book_find(book, page->method);
-
-        if (policy->refused[0])
-            status =
-                idem_fail(err, IDEM_INVALID_ARGUMENT, "%s", policy->refused);
-    }
+    for (struct policy_page *page = present->pages; page; page = page->hh.next)
+        if (check_method(policies, book, page->method, err))
+            status = IDEM_INVALID_ARGUMENT;
     pthread_mutex_unlock(&present->lock);
     policy_book_unref(present);
     return status;
@@ -65,7 +66,7 @@ has_method(const struct idem_service *service, const char *method)
 /* A word that is misspelt would do nothing, and nobody would know. It is no
  * fault: the config may be for programs of a later day, too. */
 static void
-note_strangers(const struct policies *policies, const struct config *config,
+note_strangers(struct policies *policies, const struct config *config,
                const char *layer)
 {
     for (unsigned i = 0; config && i < config->n_names; i++) {

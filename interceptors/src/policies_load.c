@@ -1,34 +1,18 @@
 #include "policies.h"
 
 #include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define FILE_MAX_BYTES ((size_t)1 << 20)
-#define LINE_MAX_BYTES 640
 
 /* From a file, a text or the environment to the present book. */
-
-void
-policies_report(const struct policies *policies, const char *format, ...)
-{
-    char line[LINE_MAX_BYTES];
-    va_list args;
-
-    if (!policies->options.report)
-        return;
-    va_start(args, format);
-    vsnprintf(line, sizeof line, format, args);
-    va_end(args);
-    policies->options.report(policies->options.with, line);
-}
 
 /* --- One config --- */
 
 struct listening {
-    const struct policies *policies;
+    struct policies *policies;
     const char *source;
     unsigned faults;
     char first[IDEM_MESSAGE_MAX];
@@ -61,7 +45,7 @@ attempts_max(const struct policies *policies)
 }
 
 static enum idem_status
-parse(const struct policies *policies, const char *source, const char *text,
+parse(struct policies *policies, const char *source, const char *text,
       struct config **config, struct idem_error *err)
 {
     struct listening listening = {.policies = policies, .source = source};
@@ -85,6 +69,7 @@ read_file(const char *path, char **text, struct idem_error *err)
 {
     FILE *file = fopen(path, "re");
     char *bytes = malloc(FILE_MAX_BYTES + 1);
+    enum idem_status status = IDEM_OK;
     size_t size;
 
     IDEM_ASSERT(bytes);
@@ -93,15 +78,23 @@ read_file(const char *path, char **text, struct idem_error *err)
         return idem_fail(err, IDEM_NOT_FOUND, "%s: %s", path, strerror(errno));
     }
     size = fread(bytes, 1, FILE_MAX_BYTES + 1, file);
+    bytes[size < FILE_MAX_BYTES ? size : FILE_MAX_BYTES] = 0;
+    if (ferror(file))
+        status =
+            idem_fail(err, IDEM_NOT_FOUND, "%s: %s", path, strerror(errno));
+    else if (size > FILE_MAX_BYTES)
+        status = idem_fail(err, IDEM_INVALID_ARGUMENT, "%s: is over %zu bytes",
+                           path, FILE_MAX_BYTES);
+    else if (strlen(bytes) < size)
+        status =
+            idem_fail(err, IDEM_INVALID_ARGUMENT,
+                      "%s: byte %zu is 0, it is no text", path, strlen(bytes));
     fclose(file);
-    if (size > FILE_MAX_BYTES) {
+    if (status == IDEM_OK)
+        *text = bytes;
+    else
         free(bytes);
-        return idem_fail(err, IDEM_INVALID_ARGUMENT, "%s: is over %zu bytes",
-                         path, FILE_MAX_BYTES);
-    }
-    bytes[size] = 0;
-    *text = bytes;
-    return IDEM_OK;
+    return status;
 }
 
 const char *
@@ -116,7 +109,7 @@ policies_environment_path(const struct policies *policies)
 
 /* above: what its file has, if it names one. */
 static enum idem_status
-parse_environment(const struct policies *policies, const char *above,
+parse_environment(struct policies *policies, const char *above,
                   struct config **config, struct idem_error *err)
 {
     const char *stated = policies->environment;
@@ -213,8 +206,8 @@ load(struct policies *policies, const struct texts *texts,
 
 /* A copy of what was given when there is no file. */
 static enum idem_status
-read_texts(const struct policies *policies, const char *json,
-           struct texts *texts, struct idem_error *err)
+read_texts(struct policies *policies, const char *json, struct texts *texts,
+           struct idem_error *err)
 {
     const char *above = policies_environment_path(policies);
     const char *given = json ? json : policies->text;
@@ -230,6 +223,8 @@ read_texts(const struct policies *policies, const char *json,
     }
     if (status == IDEM_OK && above)
         status = read_file(above, &texts->above, err);
+    if (status != IDEM_OK && policies->book)
+        policies_report(policies, "%s; what was before holds", err->message);
     return status;
 }
 
@@ -292,6 +287,7 @@ enum idem_status
 policies_load(struct policies *policies, const char *json, bool unchanged,
               struct idem_error *err)
 {
+    struct policy_line *lines;
     struct idem_error local;
     struct texts texts;
     enum idem_status status;
@@ -303,7 +299,9 @@ policies_load(struct policies *policies, const char *json, bool unchanged,
         status = load_given(policies, &texts, err);
     else if (status == IDEM_OK)
         status = load_again(policies, &texts, unchanged, err);
+    lines = policies_take_lines(policies);
     pthread_mutex_unlock(&policies->loading);
+    policies_tell(policies, lines);
     free(texts.file);
     free(texts.above);
     return status;

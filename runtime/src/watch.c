@@ -10,7 +10,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define MOVES (IN_CLOSE_WRITE | IN_MOVED_TO | IN_DELETE | IN_CREATE)
+#define MOVES                                                                  \
+    (IN_CLOSE_WRITE | IN_MOVED_TO | IN_MOVED_FROM | IN_DELETE | IN_CREATE |    \
+     IN_ATTRIB)
 #define EVENTS_SIZE 4096
 
 /* What tells one state of a file from another. All zero: not there. */
@@ -18,11 +20,12 @@ struct stamp {
     dev_t device;
     ino_t inode;
     off_t size;
-    struct timespec written;
+    struct timespec changed; /* what is in it, or who may read it */
 };
 
 struct idem_watch {
     char *paths[IDEM_WATCH_MAX];
+    int folders[IDEM_WATCH_MAX];         /* inotify's, of each path */
     struct stamp stamps[IDEM_WATCH_MAX]; /* the thread's, once it runs */
     unsigned n;
     int moves; /* inotify */
@@ -45,7 +48,7 @@ stamp_of(const char *path)
     stamp.device = now.st_dev;
     stamp.inode = now.st_ino;
     stamp.size = now.st_size;
-    stamp.written = now.st_mtim;
+    stamp.changed = now.st_ctim;
     return stamp;
 }
 
@@ -53,8 +56,8 @@ static bool
 same(const struct stamp *a, const struct stamp *b)
 {
     return a->device == b->device && a->inode == b->inode &&
-           a->size == b->size && a->written.tv_sec == b->written.tv_sec &&
-           a->written.tv_nsec == b->written.tv_nsec;
+           a->size == b->size && a->changed.tv_sec == b->changed.tv_sec &&
+           a->changed.tv_nsec == b->changed.tv_nsec;
 }
 
 /* Note how they are. True: not as before. */
@@ -72,14 +75,73 @@ look(struct idem_watch *watch)
     return changed;
 }
 
-/* All that is there, so that many moves are one look. */
-static void
-drain(int moves)
-{
-    char events[EVENTS_SIZE];
+/* --- Moves --- */
 
-    while (read(moves, events, sizeof events) > 0)
-        continue;
+static const char *
+name_of(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    return slash ? slash + 1 : path;
+}
+
+/* Which of the files it names; NULL: something beside them. */
+static const char *
+named_by(const struct idem_watch *watch, const struct inotify_event *event)
+{
+    for (unsigned i = 0; event->len > 0 && i < watch->n; i++)
+        if (watch->folders[i] == event->wd &&
+            strcmp(event->name, name_of(watch->paths[i])) == 0)
+            return watch->paths[i];
+    return NULL;
+}
+
+/* A file that was made just now: whoever writes it will close it. A link is
+ * whole at once. */
+static bool
+is_being_written(const char *path)
+{
+    struct stat now;
+
+    return lstat(path, &now) == 0 && S_ISREG(now.st_mode) && now.st_nlink == 1;
+}
+
+/* What has moved. */
+struct moves {
+    bool any;
+    bool named; /* one of the files, also when its stamp is as before: the grain
+                 * of a file system's clock is coarse */
+};
+
+static void
+note(const struct idem_watch *watch, const struct inotify_event *event,
+     struct moves *moves)
+{
+    const char *path = named_by(watch, event);
+
+    if (path && event->mask & IN_CREATE && is_being_written(path))
+        return;
+    moves->any = true;
+    if (path || event->mask & IN_Q_OVERFLOW)
+        moves->named = true;
+}
+
+/* All that is there, so that many moves are one look. */
+static struct moves
+drain(const struct idem_watch *watch)
+{
+    _Alignas(struct inotify_event) char events[EVENTS_SIZE];
+    struct moves moves = {false, false};
+    ssize_t size;
+
+    while ((size = read(watch->moves, events, sizeof events)) > 0)
+        for (char *at = events; at < events + size;) {
+            const struct inotify_event *event = (const void *)at;
+
+            note(watch, event, &moves);
+            at += sizeof *event + event->len;
+        }
+    return moves;
 }
 
 static void *
@@ -89,14 +151,18 @@ run(void *with)
     struct pollfd fds[] = {{watch->moves, POLLIN, 0}, {watch->stop, POLLIN, 0}};
 
     while (!(fds[1].revents & POLLIN)) {
-        drain(watch->moves);
-        if (look(watch))
+        struct moves moves = drain(watch);
+        bool changed = moves.any && look(watch);
+
+        if (changed || moves.named)
             watch->changed(watch->with);
         if (poll(fds, 2, -1) < 0 && errno != EINTR)
             break;
     }
     return NULL;
 }
+
+/* --- Its life --- */
 
 static char *
 folder_of(const char *path)
@@ -114,11 +180,12 @@ add(struct idem_watch *watch, const char *path, struct idem_error *err)
 {
     char *folder = folder_of(path);
     char *copy = strdup(path);
+    int *wd = &watch->folders[watch->n];
     enum idem_status status = IDEM_OK;
 
     if (!folder || !copy)
         status = idem_fail(err, IDEM_RESOURCE_EXHAUSTED, "out of memory");
-    else if (inotify_add_watch(watch->moves, folder, MOVES) < 0)
+    else if ((*wd = inotify_add_watch(watch->moves, folder, MOVES)) < 0)
         status = idem_fail(err, IDEM_INVALID_ARGUMENT, "%s: its folder: %s",
                            path, strerror(errno));
     free(folder);

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 /* Where addresses come from: files that change, names that are looked up. */
 
@@ -201,6 +202,33 @@ a_file_is_read_again_when_it_changes_or_is_replaced(void **state)
     close_sink(&sink);
 }
 
+/* As Kubernetes mounts it: the file is a link through a link to a folder, which
+ * is what is replaced. */
+static void
+a_file_behind_a_link_is_read_again_when_the_link_is_another(void **state)
+{
+    struct sink sink;
+    char target[256], one[220], two[220], data[220], draft[220];
+
+    (void)state;
+    open_sink(&sink);
+    file_target(&sink, target);
+    tempdir_file(&sink.dir, "one", one, sizeof one);
+    tempdir_file(&sink.dir, "two", two, sizeof two);
+    tempdir_file(&sink.dir, "..data", data, sizeof data);
+    tempdir_file(&sink.dir, "draft", draft, sizeof draft);
+    write_file(one, "10.0.0.1:1\n");
+    write_file(two, "10.0.0.2:2\n");
+    assert_int_equal(symlink("one", data), 0);
+    assert_int_equal(symlink("..data", sink.path), 0);
+    start(&sink, target, NULL);
+    assert_int_equal(symlink("two", draft), 0);
+    assert_int_equal(rename(draft, data), 0);
+    await(&sink, &sink.found, 2);
+    assert_found(&sink, 2, "tcp://10.0.0.2:2");
+    close_sink(&sink);
+}
+
 static void
 a_bad_file_says_so_and_keeps_the_old_list(void **state)
 {
@@ -380,6 +408,8 @@ main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_file_names_an_address_a_line),
         cmocka_unit_test(a_file_is_read_again_when_it_changes_or_is_replaced),
+        cmocka_unit_test(
+            a_file_behind_a_link_is_read_again_when_the_link_is_another),
         cmocka_unit_test(a_bad_file_says_so_and_keeps_the_old_list),
         cmocka_unit_test(a_file_that_is_wrong_at_first_is_refused),
         cmocka_unit_test(

@@ -29,7 +29,8 @@ struct idem_policy_options {
     const struct idem_service *const *services;
     size_t n_services;
     /* Told each fault, note and reload, a line each; NULL: nobody. On any
-     * thread, without a lock held. Must not close the channel. */
+     * thread, without a lock held, and not after the channel is closed. May
+     * reload it, must not close it. */
     void (*report)(void *with, const char *line);
     void *with;
 };

@@ -3,10 +3,11 @@
 
 #include <idem/status.h>
 
-/* Files that are read again when they change: certificates, keys, tokens. Their
- * folders are watched (inotify), not the files: who replaces a file renames
- * another one over it, and a folder of links (Kubernetes) changes a link beside
- * it. */
+/* Files that are read again when they change: certificates, keys, tokens,
+ * configs, lists of addresses. Their folders are watched (inotify), not the
+ * files: who replaces a file renames another one over it, and a folder of links
+ * (Kubernetes) changes a link beside it. A file that goes, or whose mode is
+ * another one, has changed, too. */
 struct idem_watch;
 
 #define IDEM_WATCH_MAX 8 /* files of one watch */
