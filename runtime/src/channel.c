@@ -1,5 +1,6 @@
 #include "channel_inside.h"
 
+#include "clock_after.h"
 #include "clock_held.h"
 #include "codec.h"
 #include "stream.h"
@@ -7,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NS_PER_MS 1000000
 #define BACKOFF_MS 100
 #define BACKOFF_MAX_MS 10000
+#define BACKOFF_LONGEST_MS 86400000 /* a day */
 #define MAX_MESSAGE ((size_t)4 << 20)
 #define MAX_MESSAGE_LIMIT ((size_t)1 << 30) /* a frame's size is 32 bits */
 #define CLOSE_AT_ONCE 16                    /* links */
@@ -57,6 +58,24 @@ or_default(int64_t *ms, int64_t ms_default)
         *ms = ms_default;
 }
 
+static int64_t
+smaller(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Who says one of the two has the other beside it. */
+static void
+backoff_defaults(int64_t *first_ms, int64_t *max_ms)
+{
+    if (*first_ms == 0)
+        *first_ms = *max_ms > 0 ? smaller(BACKOFF_MS, *max_ms) : BACKOFF_MS;
+    if (*max_ms == 0)
+        *max_ms = *first_ms > BACKOFF_MAX_MS ? *first_ms : BACKOFF_MAX_MS;
+    *first_ms = smaller(*first_ms, BACKOFF_LONGEST_MS);
+    *max_ms = smaller(*max_ms, BACKOFF_LONGEST_MS);
+}
+
 static struct idem_channel_options
 with_defaults(const struct idem_channel_options *given)
 {
@@ -64,13 +83,8 @@ with_defaults(const struct idem_channel_options *given)
 
     if (given)
         options = *given;
-    if (options.connect_backoff_ms == 0)
-        options.connect_backoff_ms = BACKOFF_MS;
-    if (options.connect_backoff_max_ms == 0)
-        options.connect_backoff_max_ms =
-            options.connect_backoff_ms > BACKOFF_MAX_MS
-                ? options.connect_backoff_ms
-                : BACKOFF_MAX_MS;
+    backoff_defaults(&options.connect_backoff_ms,
+                     &options.connect_backoff_max_ms);
     if (options.max_message == 0)
         options.max_message = MAX_MESSAGE;
     if (options.stream_window == 0)
@@ -271,10 +285,7 @@ idem_channel_new(struct idem_channel **channel, const char *target,
 int64_t
 channel_after_ms(const struct idem_channel *channel, int64_t ms)
 {
-    int64_t now_ns = channel->clock->monotonic_ns(channel->clock);
-
-    return ms < (INT64_MAX - now_ns) / NS_PER_MS ? now_ns + ms * NS_PER_MS
-                                                 : INT64_MAX;
+    return clock_after(channel->clock->monotonic_ns(channel->clock), ms);
 }
 
 enum idem_status

@@ -101,6 +101,15 @@ take_attempt_timeout(struct idem_call *base, int64_t timeout_ms,
     return IDEM_OK;
 }
 
+static enum idem_status
+check_patience(const struct idem_call_options *options, struct idem_error *err)
+{
+    if (options->wait_for_ready && options->fail_fast)
+        return idem_fail(err, IDEM_INVALID_ARGUMENT,
+                         "wait_for_ready and fail_fast are both set");
+    return IDEM_OK;
+}
+
 int64_t
 channel_deadline_ns(const struct idem_channel *channel,
                     const struct idem_method *method,
@@ -115,7 +124,7 @@ channel_deadline_ns(const struct idem_channel *channel,
         timeout_ms = method->timeout_ms;
     if (timeout_ms == 0)
         timeout_ms = TIMEOUT_MS;
-    deadline_ns = channel_after_ms(channel, timeout_ms > 0 ? timeout_ms : 0);
+    deadline_ns = channel_after_ms(channel, timeout_ms);
     if (!parent || options->own_deadline)
         return deadline_ns;
     return parent_deadline_ns(parent, channel->clock, deadline_ns);
@@ -129,6 +138,8 @@ channel_take(struct client_call *call, const struct ProtobufCMessage *request,
     struct idem_context *parent = parent_of(options);
     enum idem_status status = take_key(base, options->key, err);
 
+    if (status == IDEM_OK)
+        status = check_patience(options, err);
     if (status == IDEM_OK)
         status = take_attempt_timeout(base, options->attempt_timeout_ms, err);
     if (status == IDEM_OK)

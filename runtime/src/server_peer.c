@@ -1,9 +1,9 @@
 #include "server_inside.h"
 
+#include "clock_after.h"
+
 #include <stdlib.h>
 #include <string.h>
-
-#define NS_PER_MS 1000000
 
 /* One client's connection at the server: OPEN, CANCEL, DETACH in; what happens
  * to its calls when it goes. */
@@ -348,7 +348,7 @@ peer_new(struct idem_server *server, struct io_stream *stream)
     }
     connection_ref(peer->connection);
     idem_timer_start(server->timers, &peer->hello,
-                     now_ns + server->options.hello_timeout_ms * NS_PER_MS);
+                     clock_after(now_ns, server->options.hello_timeout_ms));
     peer_watch_begin(peer);
     connection_start(peer->connection);
 }

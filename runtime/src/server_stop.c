@@ -1,8 +1,9 @@
 #include "server_inside.h"
 
+#include "clock_after.h"
+
 #include <stdlib.h>
 
-#define NS_PER_MS 1000000
 #define LINGER_MS 500 /* for a client to read its last answer and go */
 
 /* The end of a server, in this order: take nothing new, let calls end, let go
@@ -47,11 +48,10 @@ wait_while(struct idem_server *server, bool (*so)(struct idem_server *server),
            int64_t ms)
 {
     const struct idem_clock *clock = server->clock;
-    int64_t end_ns = INT64_MAX;
+    int64_t end_ns =
+        ms < 0 ? INT64_MAX : clock_after(clock->monotonic_ns(clock), ms);
     bool over;
 
-    if (ms >= 0 && ms < INT64_MAX / NS_PER_MS / 2)
-        end_ns = clock->monotonic_ns(clock) + ms * NS_PER_MS;
     pthread_mutex_lock(&server->lock);
     while (so(server) && clock->monotonic_ns(clock) < end_ns)
         clock->wait_until(clock, &server->changed, &server->lock, end_ns);

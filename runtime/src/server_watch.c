@@ -1,6 +1,7 @@
 #include "server_inside.h"
 
-#define NS_PER_MS 1000000
+#include "clock_after.h"
+
 #define MS_PER_MINUTE 60000
 #define JITTER_PERCENT 10
 #define SURE_MS 1000 /* until the second look at a stall */
@@ -14,14 +15,6 @@
  *        |                                                        ^
  *        +----------------------- stalled ------------------------+
  */
-
-/* Saturates: an option may say "for ever". */
-static int64_t
-after(int64_t now_ns, int64_t ms)
-{
-    return ms > (INT64_MAX - now_ns) / NS_PER_MS ? INT64_MAX
-                                                 : now_ns + ms * NS_PER_MS;
-}
 
 static int64_t
 earlier(int64_t a, int64_t b)
@@ -38,8 +31,8 @@ of_age_at(const struct idem_server *server, int64_t now_ns)
 
     if (age_ms == 0)
         return INT64_MAX;
-    return after(now_ns,
-                 age_ms + idem_clock_between(server->clock, -part_ms, part_ms));
+    return clock_after(clock_after(now_ns, age_ms - part_ms),
+                       idem_clock_between(server->clock, 0, 2 * part_ms));
 }
 
 /* With the peer's lock: why it is told to go now; NULL: it is not. */
@@ -56,8 +49,9 @@ reason_to_go(struct peer *peer, int64_t now_ns)
         return NULL;
     if (now_ns >= watch->retires_ns)
         return "max_age";
-    return now_ns >= after(watch->idle_ns, options->idle_timeout_ms) ? "idle"
-                                                                     : NULL;
+    return now_ns >= clock_after(watch->idle_ns, options->idle_timeout_ms)
+               ? "idle"
+               : NULL;
 }
 
 /* With the peer's lock. */
@@ -67,12 +61,13 @@ next_look(struct peer *peer, int64_t now_ns, int64_t stalls_ns)
     const struct idem_server_options *options = &peer->server->options;
     const struct peer_watch *watch = &peer->watch;
     int64_t next_ns =
-        earlier(stalls_ns, after(now_ns, options->stall_timeout_ms));
+        earlier(stalls_ns, clock_after(now_ns, options->stall_timeout_ms));
 
     if (watch->ends_ns != INT64_MAX)
         return earlier(next_ns, watch->ends_ns);
     next_ns = earlier(next_ns, watch->retires_ns);
-    return earlier(next_ns, after(watch->idle_ns, options->idle_timeout_ms));
+    return earlier(next_ns,
+                   clock_after(watch->idle_ns, options->idle_timeout_ms));
 }
 
 /* A stall is believed at the second look: when all of us stood still (a process
@@ -86,7 +81,7 @@ is_stalled(struct peer_watch *watch, int64_t now_ns, int64_t *next_ns)
 
     watch->suspect_ns = now_ns >= stalls_ns ? stalls_ns : INT64_MAX;
     if (now_ns >= stalls_ns)
-        *next_ns = after(now_ns, SURE_MS);
+        *next_ns = clock_after(now_ns, SURE_MS);
     return sure;
 }
 
@@ -99,13 +94,13 @@ look(struct peer *peer, const char **go)
     struct peer_watch *watch = &peer->watch;
     int64_t now_ns = server->clock->monotonic_ns(server->clock);
     int64_t stalls_ns = connection_stalls_at(
-        peer->connection, after(0, options->stall_timeout_ms));
+        peer->connection, clock_after(0, options->stall_timeout_ms));
     const char *why = NULL;
 
     pthread_mutex_lock(&peer->lock);
     *go = reason_to_go(peer, now_ns);
     if (*go)
-        watch->ends_ns = after(now_ns, options->age_grace_ms);
+        watch->ends_ns = clock_after(now_ns, options->age_grace_ms);
     if (is_stalled(watch, now_ns, &stalls_ns))
         why = "stall_timeout_ms: a frame that was begun did not move";
     else if (now_ns >= watch->ends_ns)
@@ -170,7 +165,7 @@ peer_watch_ping(void *with)
     const struct idem_clock *clock = peer->server->clock;
     int64_t now_ns = clock->monotonic_ns(clock);
 
-    if (now_ns >= after(watch->pings_ns, MS_PER_MINUTE)) {
+    if (now_ns >= clock_after(watch->pings_ns, MS_PER_MINUTE)) {
         watch->pings_ns = now_ns;
         watch->pings = 0;
     }

@@ -1,5 +1,7 @@
 #include "target_inside.h"
 
+#include "clock_after.h"
+
 #include <netdb.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -10,7 +12,6 @@
  * as long as it likes. So a thread that is inside it when the target is freed
  * is left behind, and frees what it has when it comes out. */
 
-#define NS_PER_MS 1000000
 #define PAUSE_MS 1000 /* between two lookups at least, whoever asks */
 #define PORT_MAX 65535
 #define DNS "dns://"
@@ -108,8 +109,8 @@ rest(struct dns *dns)
 {
     const struct idem_clock *clock = dns->base.options.clock;
     int64_t now_ns = clock->monotonic_ns(clock);
-    int64_t soon_ns = now_ns + (int64_t)PAUSE_MS * NS_PER_MS;
-    int64_t late_ns = now_ns + dns->base.options.again_ms * NS_PER_MS;
+    int64_t soon_ns = clock_after(now_ns, PAUSE_MS);
+    int64_t late_ns = clock_after(now_ns, dns->base.options.again_ms);
 
     while (!dns->stopped) {
         int64_t until_ns = dns->asked && soon_ns < late_ns ? soon_ns : late_ns;

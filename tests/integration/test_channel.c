@@ -69,6 +69,92 @@ a_wrong_target_or_option_is_named(void **state)
     assert_null(channel);
 }
 
+/* Who says how long the longest pause is says no longer first one. */
+static void
+one_of_two_pauses_may_be_left_out(void **state)
+{
+    static const struct idem_channel_options rows[] = {
+        {.connect_backoff_max_ms = 50},
+        {.connect_backoff_ms = 20000},
+    };
+    struct idem_channel *channel;
+    struct idem_error err;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        if (idem_channel_new(&channel, "tcp://127.0.0.1:1", &rows[i], &err) !=
+            IDEM_OK)
+            fail_msg("%s", err.message);
+        idem_channel_close(channel);
+    }
+}
+
+#define EVER INT64_MAX
+#define OUTLIER_EVER                                                           \
+    {                                                                          \
+        .interval_ms = EVER, .ejection_ms = EVER, .max_ejection_ms = EVER      \
+    }
+
+/* For ever is a time like any other. */
+static void
+an_option_may_say_for_ever(void **state)
+{
+    static const char *const targets[] = {"tcp://127.0.0.1:1",
+                                          "list://127.0.0.1:1,127.0.0.1:2",
+                                          "dns://localhost:1"};
+    const struct idem_channel_options never = {.timeout_ms = EVER,
+                                               .connect_backoff_ms = EVER,
+                                               .connect_backoff_max_ms = EVER,
+                                               .resolve_ms = EVER,
+                                               .keepalive_ms = EVER,
+                                               .keepalive_timeout_ms = EVER,
+                                               .outlier = OUTLIER_EVER};
+    struct echo_options options = {.channel = never};
+    struct echo_world world;
+    struct echo_result result;
+    struct idem_channel *channel;
+    struct idem_error err;
+
+    (void)state;
+    options.server = (struct idem_server_options){.hello_timeout_ms = EVER,
+                                                  .idle_timeout_ms = EVER,
+                                                  .max_age_ms = EVER,
+                                                  .age_grace_ms = EVER,
+                                                  .stall_timeout_ms = EVER};
+    echo_world_open(&world, &options);
+    result = echo_world_call(&world, 1, 1, NULL);
+    assert_echoed(&result, 1, 1);
+    echo_world_close(&world);
+    for (size_t i = 0; i < sizeof targets / sizeof *targets; i++) {
+        assert_int_equal(idem_channel_new(&channel, targets[i], &never, &err),
+                         IDEM_OK);
+        assert_int_equal(echo_echo(channel,
+                                   &(echo_echo_request)ECHO_ECHO_REQUEST_INIT,
+                                   NULL, NULL, NULL),
+                         IDEM_UNAVAILABLE);
+        assert_int_equal(idem_channel_wait_ready(channel, INT64_MIN, &err),
+                         IDEM_DEADLINE_EXCEEDED);
+        idem_channel_close(channel);
+    }
+}
+
+static void
+a_call_cannot_both_wait_and_fail_at_once(void **state)
+{
+    const struct idem_call_options both = {.wait_for_ready = true,
+                                           .fail_fast = true};
+    struct echo_world world;
+    struct echo_result result;
+
+    (void)state;
+    echo_world_open(&world, NULL);
+    result = echo_world_call(&world, 1, 1, &both);
+    assert_ended(&result, IDEM_INVALID_ARGUMENT, IDEM_EFFECT_NOT_SENT);
+    assert_string_equal(result.outcome.message,
+                        "wait_for_ready and fail_fast are both set");
+    echo_world_close(&world);
+}
+
 /* --- Deadlines and cancelling --- */
 
 static void
@@ -326,6 +412,9 @@ main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_key_or_metadata_that_breaks_the_rules_never_leaves),
         cmocka_unit_test(a_wrong_target_or_option_is_named),
+        cmocka_unit_test(one_of_two_pauses_may_be_left_out),
+        cmocka_unit_test(an_option_may_say_for_ever),
+        cmocka_unit_test(a_call_cannot_both_wait_and_fail_at_once),
         cmocka_unit_test(a_deadline_ends_a_call_that_may_have_taken_effect),
         cmocka_unit_test(a_deadline_that_is_over_sends_nothing),
         cmocka_unit_test(cancelling_reaches_the_handler),

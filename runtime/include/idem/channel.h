@@ -23,8 +23,10 @@ struct idem_channel_options {
     int64_t timeout_ms;          /* of a call that states none; 0: the method's,
                                   * and 10,000 when that is 0 too */
     enum idem_balancer balancer; /* 0: pick_first */
-    int64_t connect_backoff_ms;  /* first pause; 0: 100; doubles, +-20 % */
-    int64_t connect_backoff_max_ms; /* 0: 10,000 */
+    int64_t connect_backoff_ms;  /* first pause; 0: 100, or the longest when
+                                  * that is less; doubles, +-20 % */
+    int64_t connect_backoff_max_ms; /* 0: 10,000, or the first when that is
+                                     * more; a day at most */
     int64_t resolve_ms;   /* dns: looked up again after so long; 0: 30,000 */
     int64_t keepalive_ms; /* while calls fly, a PING after so long; 0: 30,000 */
     int64_t
@@ -54,7 +56,8 @@ struct idem_channel_options {
 };
 
 struct idem_call_options {
-    int64_t timeout_ms;         /* of the whole call; 0: the channel's */
+    int64_t timeout_ms; /* of the whole call; 0: the channel's; negative: it is
+                         * over, and nothing is sent; INT64_MAX: none */
     int64_t attempt_timeout_ms; /* of one attempt: then the next one asks, under
                                  * the same key (policy.md); over what a config
                                  * says. For calls with a key or a declared
@@ -64,7 +67,7 @@ struct idem_call_options {
                           * away, NOT_CONNECTED, and the retry policy counts it
                           * as one; true: it waits, until the deadline */
     bool fail_fast;      /* the opposite, also when a service config says
-                          * waitForReady */
+                          * waitForReady; not beside wait_for_ready */
     const struct idem_call_metadata *metadata; /* NULL or an array … */
     size_t n_metadata;                         /* … of this many; copied */
     void *user; /* idem_call_user() gives it back to the callback */

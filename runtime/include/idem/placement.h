@@ -95,7 +95,8 @@ IDEM_API enum idem_channel_state
 idem_channel_state(struct idem_channel *channel);
 
 /**
- * Wait until it is READY. Not from inside a callback.
+ * Wait until it is READY. Not from inside a callback. A timeout_ms of 0, or a
+ * negative one, looks and does not wait.
  *
  * @retval IDEM_DEADLINE_EXCEEDED  not within timeout_ms; the message says what
  *                                 the last attempt to connect failed with
