@@ -53,7 +53,6 @@ idem_attempt_new(struct idem_call *base,
     attempt->base.attempt = number;
     attempt->base.key = base->key;
     attempt->base.tenant = base->tenant;
-    attempt->base.confidential = base->confidential;
     attempt->base.ack_below = base->ack_below;
     attempt->base.request = base->request;
     attempt->base.confidential = base->confidential;

@@ -106,61 +106,6 @@ hedges_of_a_slow_call_are_one_effect(void **state)
     idem_channel_close(channel);
 }
 
-/* --- Secrets --- */
-
-static enum idem_step
-have_secret(struct idem_interceptor *self, struct idem_call *call)
-{
-    (void)self;
-    call->confidential = true;
-    return IDEM_NEXT;
-}
-
-static void
-free_secret(struct idem_interceptor *self)
-{
-    free(self);
-}
-
-static void
-add_secret(struct idem_channel *channel)
-{
-    static const struct idem_interceptor_ops ops = {
-        .name = "secret",
-        .band = IDEM_BAND_AUTH,
-        .request = have_secret,
-        .free = free_secret,
-    };
-    struct idem_interceptor *secret = calloc(1, sizeof *secret);
-
-    assert_non_null(secret);
-    secret->ops = &ops;
-    assert_int_equal(idem_channel_add(channel, secret, NULL), IDEM_OK);
-}
-
-/* What an interceptor above retry says of the call holds for each attempt,
- * also for those that are calls themselves. */
-static void
-a_secret_goes_over_no_plain_connection(void **state)
-{
-    static const char *const configs[] = {"{}", HEDGE, TIMED};
-    struct stage *stage = *state;
-
-    for (size_t i = 0; i < sizeof configs / sizeof *configs; i++) {
-        struct idem_channel *channel =
-            open_channel(idem_server_address(stage->servers[0], 0), configs[i]);
-        struct idem_outcome outcome;
-
-        add_secret(channel);
-        assert_int_equal(add(channel, "secret", 1, &outcome),
-                         IDEM_UNAUTHENTICATED);
-        assert_string_equal(outcome.reason, IDEM_NOT_SECURE);
-        assert_int_equal(outcome.effect, IDEM_EFFECT_NOT_SENT);
-        idem_channel_close(channel);
-    }
-    assert_int_equal(stage_effects(stage), 0);
-}
-
 struct letting_go {
     pthread_t thread;
     struct stage *stage;
@@ -270,7 +215,6 @@ main(void)
     cmocka_unit_test_setup_teardown(name, stage_sqlite_tcp, stage_down)
         TEST(a_stalled_address_costs_a_delay_and_no_second_effect),
         TEST(hedges_of_a_slow_call_are_one_effect),
-        TEST(a_secret_goes_over_no_plain_connection),
         TEST(an_attempt_whose_time_is_over_is_asked_for_again),
         TEST(a_server_that_says_never_is_asked_once),
         TEST(when_no_attempt_is_answered_it_is_in_doubt_and_can_be_resumed),
