@@ -18,7 +18,7 @@ origin(const struct writer *writer, enum config_field field)
     fprintf(writer->out, "  (%s", policy_layer_name(&writer->layers, from));
     if (from->config)
         fprintf(writer->out, ", methodConfig[%u].%s", from->entry,
-                config_field_name(field));
+                config_field_name(from->field));
     fprintf(writer->out, ")\n");
 }
 

@@ -88,6 +88,10 @@ lower(struct policy *policy, const struct config_name *name,
 static void
 switch_off(struct policy *policy)
 {
+    const struct policy_origin program = {.program = true};
+
+    policy->origins[CONFIG_RETRY] = policy->origins[CONFIG_HEDGING] =
+        policy->origins[CONFIG_ATTEMPT_TIMEOUT] = program;
     policy->retry = (struct idem_retry_policy){.max_attempts = 0};
     policy->hedging = (struct hedging){.max_attempts = 0};
     policy->attempt_timeout_ms = 0;
@@ -118,6 +122,8 @@ take_retry(struct policy *policy, const struct config_entry *entry,
     attempts = lower(policy, name, CONFIG_RETRY, entry->retry.max_attempts);
     policy->retry = entry->retry;
     policy->retry.max_attempts = attempts;
+    if (policy->hedging.max_attempts > 0)
+        policy->origins[CONFIG_HEDGING] = policy->origins[CONFIG_RETRY];
     policy->hedging = (struct hedging){.max_attempts = 0};
     if (has_key(policy->method) &&
         all_pauses_ms(&policy->retry) > policy->method->window_ms)
@@ -176,8 +182,8 @@ take_layer(struct policy *policy, const struct config *config)
         return;
     for (unsigned field = 0; field < CONFIG_FIELD_COUNT; field++)
         if (states(entry, (enum config_field)field))
-            policy->origins[field] =
-                (struct policy_origin){config, name->entry};
+            policy->origins[field] = (struct policy_origin){
+                config, name->entry, (enum config_field)field, false};
     if (states(entry, CONFIG_TIMEOUT))
         policy->timeout_ms = entry->timeout_ms;
     if (states(entry, CONFIG_WAIT_FOR_READY))
@@ -213,6 +219,6 @@ policy_layer_name(const struct policy_layers *layers,
                   const struct policy_origin *origin)
 {
     if (!origin->config)
-        return ".proto";
+        return origin->program ? "the program" : ".proto";
     return origin->config == layers->file ? "file" : "environment";
 }

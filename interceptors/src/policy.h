@@ -17,6 +17,9 @@
 struct policy_origin {
     const struct config *config; /* NULL: the .proto, or nobody */
     unsigned entry;
+    enum config_field
+        field;    /* of the config: a retryPolicy ends hedging, too */
+    bool program; /* no config: the program has the last word */
 };
 
 struct policy {
@@ -47,7 +50,7 @@ struct policy_layers {
 void policy_make(struct policy *policy, const struct idem_method *method,
                  const struct policy_layers *layers);
 
-/* "file", "environment", ".proto". */
+/* "file", "environment", ".proto", "the program". */
 const char *policy_layer_name(const struct policy_layers *layers,
                               const struct policy_origin *origin);
 

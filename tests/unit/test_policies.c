@@ -93,6 +93,36 @@ a_config_that_might_do_it_twice_is_refused(void **state)
     idem_channel_close(channel);
 }
 
+#define RETRIES                                                                \
+    "\"retryPolicy\": {\"maxAttempts\": 3, \"initialBackoff\": \"1s\","        \
+    " \"maxBackoff\": \"1s\", \"backoffMultiplier\": 1,"                       \
+    " \"retryableStatusCodes\": [\"ABORTED\"]}"
+
+/* Also what is not there is so because somebody says so. */
+static void
+what_ends_hedging_is_printed(void **state)
+{
+    struct idem_policy_options policy = {
+        .config_json = ENTRY("\"hedgingPolicy\": {\"maxAttempts\": 3}")};
+    struct idem_channel *channel;
+
+    (void)state;
+    setenv("IDEM_SERVICE_CONFIG", ENTRY(RETRIES), 1);
+    channel = policies_channel(policy);
+    policies_assert_explains(channel, &charge,
+                             "hedging          none  (environment, "
+                             "methodConfig[0].retryPolicy)");
+    idem_channel_close(channel);
+    policy.no_retries = true;
+    channel = policies_channel(policy);
+    unsetenv("IDEM_SERVICE_CONFIG");
+    policies_assert_explains(channel, &charge,
+                             "hedging          none  (the program)");
+    policies_assert_explains(channel, &charge,
+                             "retry            none  (the program)");
+    idem_channel_close(channel);
+}
+
 /* Of a service that was given; others are not known here. */
 static void
 a_name_that_is_no_methods_is_reported(void **state)
@@ -179,6 +209,7 @@ main(void)
         cmocka_unit_test(it_is_printed_with_where_each_value_comes_from),
         cmocka_unit_test(a_bad_config_is_refused_as_a_whole),
         cmocka_unit_test(a_config_that_might_do_it_twice_is_refused),
+        cmocka_unit_test(what_ends_hedging_is_printed),
         cmocka_unit_test(a_name_that_is_no_methods_is_reported),
         cmocka_unit_test(what_the_proto_says_is_printed_too),
         cmocka_unit_test(the_highest_layer_that_names_a_balancer_has_it),
