@@ -57,9 +57,9 @@ struct config_entry {
 
 /* Which calls an entry is for. */
 struct config_name {
-    char *service; /* "": all */
-    char *method;  /* "": all of the service */
-    unsigned entry;
+    char *service;      /* "": all */
+    char *method;       /* "": all of the service */
+    unsigned entry, at; /* which one it is of that entry's */
 };
 
 struct config {

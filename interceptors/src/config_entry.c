@@ -1,6 +1,5 @@
 #include "config_value.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
@@ -245,103 +244,12 @@ read_over_retry(struct reader *reader, const struct place *place,
     read_word(reader, place, value, "REFUSE", "SEND_ONCE", &entry->send_once);
 }
 
-/* --- methodConfig[i].name --- */
-
-static void
-keep_text(struct reader *reader, const struct place *place, const json_t *value,
-          char **text)
-{
-    const char *given = json_string_value(value);
-
-    if (!given) {
-        reader_fault(reader, place, "is not a string");
-        return;
-    }
-    free(*text);
-    *text = strdup(given);
-    IDEM_ASSERT(*text);
-}
-
-static void
-read_service(struct reader *reader, const struct place *place,
-             const json_t *value, void *into)
-{
-    struct config_name *name = into;
-
-    keep_text(reader, place, value, &name->service);
-}
-
-static void
-read_method(struct reader *reader, const struct place *place,
-            const json_t *value, void *into)
-{
-    struct config_name *name = into;
-
-    keep_text(reader, place, value, &name->method);
-}
-
-static const struct config_name *
-same_name(const struct config *config, const struct config_name *name)
-{
-    for (const struct config_name *other = config->names; other < name; other++)
-        if (strcmp(other->service, name->service) == 0 &&
-            strcmp(other->method, name->method) == 0)
-            return other;
-    return NULL;
-}
-
-static void
-read_name(struct reader *reader, const struct place *place, const json_t *value,
-          unsigned entry)
-{
-    static const struct member members[] = {
-        {"service", false, read_service},
-        {"method", false, read_method},
-    };
-    struct config *config = reader->config;
-    struct config_name *name = &config->names[config->n_names++];
-    const struct config_name *other;
-
-    *name = (struct config_name){strdup(""), strdup(""), entry};
-    IDEM_ASSERT(name->service && name->method);
-    read_members(reader, place, value, members, COUNT(members), name);
-    if (name->method[0] && !name->service[0])
-        reader_fault(reader, place, "has a method and no service");
-    other = same_name(config, name);
-    if (other)
-        reader_fault(reader, place, "stands in methodConfig[%u] already",
-                     other->entry);
-}
-
-static void
-read_names(struct reader *reader, const struct place *place,
-           const json_t *value, void *into)
-{
-    struct config *config = reader->config;
-    struct config_entry *entry = into;
-    size_t count = json_array_size(value);
-
-    if (count == 0) {
-        reader_fault(reader, place, "is not an array of one name or more");
-        return;
-    }
-    config->names = realloc(config->names,
-                            (config->n_names + count) * sizeof *config->names);
-    IDEM_ASSERT(config->names);
-    for (size_t i = 0; i < count; i++) {
-        struct place inner = {place, NULL, i};
-
-        read_name(reader, &inner, json_array_get(value, i),
-                  (unsigned)(entry - config->entries));
-    }
-}
-
 void
 read_entry(struct reader *reader, const struct place *place,
            const json_t *value, struct config_entry *entry)
 {
     static const struct member members[] = {
-        {"name", true, read_names},
+        {"name", true, config_read_names},
         {"timeout", false, read_timeout},
         {"attemptTimeout", false, read_attempt_timeout},
         {"waitForReady", false, read_wait_for_ready},

@@ -144,6 +144,7 @@ config_read(struct idem_bytes json, unsigned attempts_max,
     reader.config = calloc(1, sizeof *reader.config);
     IDEM_ASSERT(reader.config);
     read_all(&reader, value);
+    config_check_names(&reader);
     json_decref(value);
     if (reader.faults == 0)
         return reader.config;

@@ -20,6 +20,7 @@ struct reader {
     unsigned faults;
     unsigned attempts_max;
     struct config *config;
+    size_t names_room; /* of the config's names */
 };
 
 /* A member of an object. null is as if it were absent. */
@@ -66,6 +67,12 @@ void read_balancing(struct reader *reader, const struct place *place,
                     const json_t *value, void *into);
 void read_balancing_policy(struct reader *reader, const struct place *place,
                            const json_t *value, void *into);
+
+/* methodConfig[i].name, of the entry; and, when all are read, those that stand
+ * twice are faults (config_names.c). */
+void config_read_names(struct reader *reader, const struct place *place,
+                       const json_t *value, void *into);
+void config_check_names(struct reader *reader);
 
 /* gRPC knows it and idem does not: a note. */
 void read_foreign(struct reader *reader, const struct place *place,

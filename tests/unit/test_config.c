@@ -3,6 +3,7 @@
 #include "config.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define BIT(status) (1u << IDEM_##status)
@@ -222,6 +223,27 @@ a_bad_throttle_is_refused(void **state)
     assert_says("retryBudget.ratio: is missing");
 }
 
+#define MANY 40000 /* names that fill a file of the largest size */
+
+static void
+many_names_are_read_and_compared(void **state)
+{
+    size_t room = (size_t)MANY * 26, used;
+    char *json = malloc(room);
+
+    (void)state;
+    assert_non_null(json);
+    used = (size_t)snprintf(json, room, "{\"methodConfig\": [{\"name\": [");
+    for (unsigned i = 0; i < MANY; i++)
+        used += (size_t)snprintf(json + used, room - used,
+                                 "{\"service\":\"s%u\"},", i);
+    snprintf(json + used, room - used, "{\"service\":\"s7\"}]}]}");
+    assert_null(read_json(json));
+    assert_says("methodConfig[0].name[40000]: stands in methodConfig[0] "
+                "already");
+    free(json);
+}
+
 static void
 a_name_stands_in_it_once(void **state)
 {
@@ -406,6 +428,7 @@ main(void)
         cmocka_unit_test(a_bad_value_is_refused_with_its_path),
         cmocka_unit_test(a_bad_throttle_is_refused),
         cmocka_unit_test(a_name_stands_in_it_once),
+        cmocka_unit_test(many_names_are_read_and_compared),
         cmocka_unit_test(either_retries_or_hedges),
         cmocka_unit_test(what_is_taken_otherwise_is_noted),
         cmocka_unit_test(the_programs_own_limit_is_that_of_hedges_too),
