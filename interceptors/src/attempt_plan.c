@@ -1,9 +1,6 @@
 #include "attempt_plan.h"
 
-#include "retry_backoff.h"
-
 #define NS_PER_MS 1000000
-#define UNSENT_MAX 1000 /* in a row, as in retry_rule.c */
 
 static bool
 hedges(const struct plan *plan)
@@ -117,13 +114,10 @@ send_again(struct plan *plan, int64_t at_ns)
 static struct plan_step
 hedge_unsent(struct plan *plan, int64_t now_ns)
 {
-    static const struct retry_backoff backoff = {10, 1000, 2000};
     int64_t pause_ns;
 
-    if (++plan->progress.unsent > UNSENT_MAX)
+    if (!retry_pause_unsent(&plan->progress, plan->rules.clock, &pause_ns))
         return no_more(plan, IDEM_STOP_ATTEMPTS);
-    pause_ns =
-        retry_backoff_ns(&backoff, plan->progress.unsent, plan->rules.clock);
     if (plan->flying == 0)
         plan->number--;
     return send_again(plan, later(now_ns, pause_ns));
@@ -133,17 +127,9 @@ static struct plan_step
 hedge_running(struct plan *plan, const struct idem_outcome *outcome,
               int64_t now_ns)
 {
-    static const struct retry_backoff backoff = {20, 1000, 2000};
-    int64_t pause_ns;
-
-    if (outcome->retry_after_ms >= 0)
-        pause_ns = outcome->retry_after_ms < INT64_MAX / NS_PER_MS
-                       ? outcome->retry_after_ms * NS_PER_MS
-                       : INT64_MAX;
-    else
-        pause_ns = retry_backoff_ns(&backoff, ++plan->progress.waits,
-                                    plan->rules.clock);
-    return send_again(plan, later(now_ns, pause_ns));
+    return send_again(
+        plan, later(now_ns, retry_pause_running_ns(&plan->progress, outcome,
+                                                   plan->rules.clock)));
 }
 
 /* A failure that does not end the call. */
@@ -156,9 +142,7 @@ hedge_failed(struct plan *plan, const struct idem_outcome *outcome,
     if (plan->rules.throttle && !throttle_failure(plan->rules.throttle))
         return no_more(plan, IDEM_STOP_THROTTLED);
     if (outcome->retry_after_ms > 0)
-        at_ns = outcome->retry_after_ms < INT64_MAX / NS_PER_MS
-                    ? later(now_ns, outcome->retry_after_ms * NS_PER_MS)
-                    : INT64_MAX - 1;
+        at_ns = later(now_ns, retry_named_ns(outcome));
     return plan_hedge(plan, at_ns);
 }
 

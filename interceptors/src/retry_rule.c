@@ -43,8 +43,8 @@ named(const struct idem_outcome *outcome)
     return outcome->retry_after_ms >= 0;
 }
 
-static int64_t
-named_ns(const struct idem_outcome *outcome)
+int64_t
+retry_named_ns(const struct idem_outcome *outcome)
 {
     int64_t ns;
 
@@ -116,7 +116,7 @@ policy_pause_ns(struct retry_progress *progress,
 
     if (named(question->outcome)) {
         progress->pauses = 0;
-        return named_ns(question->outcome);
+        return retry_named_ns(question->outcome);
     }
     return retry_backoff_ns(&backoff, ++progress->pauses, question->clock);
 }
@@ -181,31 +181,37 @@ after_ok(const struct retry_question *question)
     return stop(IDEM_STOP_OK);
 }
 
+bool
+retry_pause_unsent(struct retry_progress *progress,
+                   const struct idem_clock *clock, int64_t *pause_ns)
+{
+    if (++progress->unsent > UNSENT_MAX)
+        return false;
+    *pause_ns = retry_backoff_ns(&unsent_backoff, progress->unsent, clock);
+    return true;
+}
+
 static struct retry_answer
 after_unsent(struct retry_progress *progress,
              const struct retry_question *question)
 {
-    if (++progress->unsent > UNSENT_MAX)
+    int64_t pause_ns;
+
+    if (!retry_pause_unsent(progress, question->clock, &pause_ns))
         return stop(IDEM_STOP_ATTEMPTS);
-    return go(
-        question,
-        retry_backoff_ns(&unsent_backoff, progress->unsent, question->clock),
-        false);
+    return go(question, pause_ns, false);
 }
 
 /* Waiting for the first call with this key spends no attempt: otherwise a slow
  * first one uses up the budget of those that wait for it (case B032). */
-static struct retry_answer
-after_running(struct retry_progress *progress,
-              const struct retry_question *question)
+int64_t
+retry_pause_running_ns(struct retry_progress *progress,
+                       const struct idem_outcome *outcome,
+                       const struct idem_clock *clock)
 {
-    int64_t pause_ns =
-        named(question->outcome)
-            ? named_ns(question->outcome)
-            : retry_backoff_ns(&running_backoff, ++progress->waits,
-                               question->clock);
-
-    return go(question, pause_ns, true);
+    if (named(outcome))
+        return retry_named_ns(outcome);
+    return retry_backoff_ns(&running_backoff, ++progress->waits, clock);
 }
 
 static void
@@ -275,6 +281,8 @@ retry_next(struct retry_progress *progress,
         return go(question, 0, false);
     }
     if (question->keyed && retry_first_runs(outcome))
-        return after_running(progress, question);
+        return go(question,
+                  retry_pause_running_ns(progress, outcome, question->clock),
+                  true);
     return by_policy(progress, question);
 }

@@ -70,6 +70,20 @@ bool retry_first_runs(const struct idem_outcome *outcome);
 /* Is it a status that is repeated, codes being those of the policy? */
 bool retry_is_repeated(const struct idem_outcome *outcome, uint32_t codes);
 
+/* The pause after an attempt that never left, which is counted; false: that
+ * were too many in a row. */
+bool retry_pause_unsent(struct retry_progress *progress,
+                        const struct idem_clock *clock, int64_t *pause_ns);
+
+/* How long the first call with the key is waited for, by the server's word or
+ * without. */
+int64_t retry_pause_running_ns(struct retry_progress *progress,
+                               const struct idem_outcome *outcome,
+                               const struct idem_clock *clock);
+
+/* The time that the server names, of one that does: obeyed exactly. */
+int64_t retry_named_ns(const struct idem_outcome *outcome);
+
 /* The effect of the call: the worst over its attempts, unless the last one
  * settles it (client.md 2.11). */
 enum idem_effect retry_effect(const struct retry_progress *progress,
