@@ -31,7 +31,7 @@ struct idem_resolution {
     char reason[IDEM_REASON_MAX];
     char message[IDEM_MESSAGE_MAX];
     struct idem_bytes reply; /* status OK: serialized, the resolution's own; the
-                              * generated …_reply_read makes it a message */
+                              * generated …_read_reply makes it a message */
 };
 
 IDEM_BEGIN_DECLS
