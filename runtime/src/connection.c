@@ -2,9 +2,11 @@
 
 #include "clock_held.h"
 #include "codec.h"
+#include "plain.h"
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define PING_MAX 64    /* bytes of a PING's payload */
 #define BYTES_PER_MS 8 /* what a frame under way must move at least */
@@ -123,6 +125,43 @@ say_hello(struct connection *connection)
         connection_close(connection, "out of memory");
 }
 
+/* nng's transports of unix sockets frame their messages in their own way. */
+static bool
+is_local(const struct connection *connection)
+{
+    const char *address = connection->stream->ops->peer(connection->stream);
+
+    return strncmp(address, "ipc", 3) == 0 ||
+           strncmp(address, "abstract", 8) == 0;
+}
+
+/* Somebody who is not of ours: a plain client? */
+static bool
+greet_plain(struct connection *connection)
+{
+    bool local = is_local(connection), fits;
+    uint8_t preface[FRAME_PREFACE];
+
+    if (!connection->options.server ||
+        !inbox_preface_plain(&connection->inbox, local))
+        return false;
+    connection->plain = true;
+    connection->local = local;
+    connection->stage = STAGE_OPEN;
+    connection->peer = (struct connection_limits){.max_message = SIZE_MAX,
+                                                  .max_streams = UINT32_MAX};
+    plain_preface_write(preface);
+    pthread_mutex_lock(&connection->lock);
+    fits = outbox_append_bytes(&connection->outbox,
+                               (struct idem_bytes){preface, FRAME_PREFACE});
+    pthread_mutex_unlock(&connection->lock);
+    if (!fits)
+        return false;
+    connection_flush(connection);
+    connection->options.events->ready(connection->options.with);
+    return true;
+}
+
 static const char *
 take_settings(struct connection *connection, const struct frame *frame)
 {
@@ -177,6 +216,21 @@ take_frame(struct connection *connection, const struct frame *frame)
     }
 }
 
+static enum inbox_next
+take_preface(struct connection *connection)
+{
+    enum inbox_next next = inbox_preface(&connection->inbox);
+
+    if (next == INBOX_BROKEN && greet_plain(connection))
+        return INBOX_FRAME;
+    if (next != INBOX_FRAME)
+        return next;
+    connection->stage = STAGE_SETTINGS;
+    if (connection->options.server)
+        say_hello(connection);
+    return INBOX_FRAME;
+}
+
 /* Everything whole that is in the inbox. False: closed. */
 static bool
 digest(struct connection *connection)
@@ -186,13 +240,8 @@ digest(struct connection *connection)
     struct frame frame;
 
     if (connection->stage == STAGE_PREFACE) {
-        next = inbox_preface(&connection->inbox);
+        next = take_preface(connection);
         why = "not a peer of ours";
-        if (next == INBOX_FRAME) {
-            connection->stage = STAGE_SETTINGS;
-            if (connection->options.server)
-                say_hello(connection);
-        }
     }
     while (next == INBOX_FRAME) {
         why = "not a frame of ours";
@@ -200,6 +249,8 @@ digest(struct connection *connection)
         if (next != INBOX_FRAME)
             break;
         atomic_store_explicit(&connection->begun_ns, 0, memory_order_relaxed);
+        if (connection->plain)
+            frame.stream = ++connection->plain_calls;
         why = take_frame(connection, &frame);
         if (why)
             next = INBOX_BROKEN;
@@ -369,6 +420,12 @@ connection_peer(const struct connection *connection)
         .identity = stream->ops->identity ? stream->ops->identity(stream) : "",
         .secure = stream->ops->secure,
     };
+}
+
+bool
+connection_plain(const struct connection *connection)
+{
+    return connection->plain;
 }
 
 bool

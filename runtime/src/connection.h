@@ -118,6 +118,11 @@ connection_peer_limits(const struct connection *connection);
  * long as the connection. */
 struct idem_peer connection_peer(const struct connection *connection);
 
+/* After ready: a plain nng REQ client (docs/plain.md), of a server's connection
+ * only. Its calls come as OPENs with a route; an END with that route is its
+ * answer, and whatever else is sent to it is dropped. */
+bool connection_plain(const struct connection *connection);
+
 /* What is sent is read by nobody but the peer. */
 bool connection_secure(const struct connection *connection);
 

@@ -20,6 +20,7 @@
 /* What the peer's bytes are read as.
  *
  *    PREFACE --8 bytes--> SETTINGS --frame--> OPEN
+ *        +--8 bytes of a plain client's-------->
  */
 enum stage {
     STAGE_PREFACE,
@@ -39,6 +40,8 @@ struct connection {
                                   * none is, or it is not read on */
     atomic_size_t begun_size;    /* of that frame */
     struct connection_limits peer;
+    bool plain, local;    /* since the preface: a plain client, over ipc */
+    uint32_t plain_calls; /* the reader's: a plain client does not count them */
 
     pthread_mutex_t lock; /* guards the rest */
     struct outbox outbox; /* its flying half is the sender's while it sends */

@@ -1,5 +1,7 @@
 #include "connection_inside.h"
 
+#include "plain.h"
+
 /* How frames leave: appended to one half of the outbox while the other half
  * flies, one flight at a time.
  *
@@ -144,6 +146,25 @@ connection_flush(struct connection *connection)
     fly(connection);
 }
 
+/* With the lock. A plain client is told the ends of its calls only. */
+static bool
+append(struct connection *connection, const struct frame *frame,
+       struct outbox_hold hold, bool *held)
+{
+    uint8_t front[2][PLAIN_FRONT_MAX];
+    struct idem_bytes parts[3], message = {NULL, 0};
+
+    if (!connection->plain)
+        return outbox_append(&connection->outbox, frame, hold, held);
+    if (frame->type != FRAME_END || frame->route.size == 0)
+        return true;
+    plain_answer_write(front, frame, connection->local, parts);
+    if (frame->flags & FRAME_FLAG_MESSAGE)
+        message = frame->payload;
+    return outbox_append_parts(&connection->outbox, parts, 3, message, hold,
+                               held);
+}
+
 enum connection_append
 connection_append(struct connection *connection, const struct frame *frame,
                   struct outbox_hold hold, uint64_t *mark)
@@ -155,7 +176,7 @@ connection_append(struct connection *connection, const struct frame *frame,
     if (mark)
         *mark = connection->outbox.appended;
     if (open)
-        fits = outbox_append(&connection->outbox, frame, hold, &held);
+        fits = append(connection, frame, hold, &held);
     if (connection_unwritten(connection) > CONNECTION_CROWDED)
         atomic_store(&connection->crowded, true);
     pthread_mutex_unlock(&connection->lock);

@@ -44,6 +44,8 @@ struct frame {
     struct idem_bytes payload;
     bool oversize; /* received only: the payload was over the limit and is
                     * skipped; payload has its size and no data */
+    struct idem_bytes route; /* a plain client's call, and its answer: whose it
+                              * is (plain.h). Empty in frames of our own */
 };
 
 /* What the first twelve bytes say. */

@@ -1,5 +1,7 @@
 #include "inbox.h"
 
+#include "plain.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -62,6 +64,16 @@ inbox_preface(struct inbox *inbox)
     return INBOX_FRAME;
 }
 
+bool
+inbox_preface_plain(struct inbox *inbox, bool local)
+{
+    if (!plain_preface_check(inbox->chunk + inbox->head))
+        return false;
+    inbox->head += FRAME_PREFACE;
+    inbox->language = local ? INBOX_PLAIN_LOCAL : INBOX_PLAIN;
+    return true;
+}
+
 static void
 drop_skipped(struct inbox *inbox)
 {
@@ -72,48 +84,131 @@ drop_skipped(struct inbox *inbox)
     inbox->skip -= drop;
 }
 
-static void
-fill(struct frame *frame, const struct frame_head *head, const uint8_t *bytes)
+/* What the first bytes of a frame, or of a plain message, say. */
+struct cut {
+    size_t head;   /* bytes of them */
+    uint64_t body; /* bytes that follow */
+    size_t told;   /* of the body: enough for an oversize one to be told */
+    bool oversize;
+    struct frame_head frame;
+};
+
+static bool
+is_local(const struct inbox *inbox)
 {
+    return inbox->language == INBOX_PLAIN_LOCAL;
+}
+
+static enum inbox_next
+read_plain(const struct inbox *inbox, const uint8_t *bytes, size_t have,
+           struct cut *cut)
+{
+    *cut = (struct cut){.head = plain_head_size(is_local(inbox))};
+    if (have < cut->head)
+        return INBOX_MORE;
+    if (!plain_head_read(bytes, is_local(inbox), &cut->body))
+        return INBOX_BROKEN;
+    cut->told = cut->body < PLAIN_ROUTE_MAX ? cut->body : PLAIN_ROUTE_MAX;
+    cut->oversize = inbox->max_message < INT64_MAX - PLAIN_BESIDE_MAX &&
+                    cut->body > inbox->max_message + PLAIN_BESIDE_MAX;
+    return INBOX_FRAME;
+}
+
+static enum inbox_next
+read_cut(const struct inbox *inbox, const uint8_t *bytes, size_t have,
+         struct cut *cut)
+{
+    struct frame_head *head = &cut->frame;
+
+    if (inbox->language != INBOX_FRAMES)
+        return read_plain(inbox, bytes, have, cut);
+    *cut = (struct cut){.head = FRAME_HEAD};
+    if (have < FRAME_HEAD)
+        return INBOX_MORE;
+    if (!frame_head_read(bytes, head))
+        return INBOX_BROKEN;
+    cut->body = head->size;
+    cut->told = head->header;
+    cut->oversize = head->size - head->header > inbox->max_message;
+    return INBOX_FRAME;
+}
+
+static enum inbox_next
+fill_plain(const struct inbox *inbox, struct idem_bytes body,
+           struct frame *frame)
+{
+    if (!plain_call_read(body, frame))
+        return INBOX_BROKEN;
+    frame->oversize = frame->payload.size > inbox->max_message;
+    return INBOX_FRAME;
+}
+
+/* bytes: all of it. */
+static enum inbox_next
+fill(const struct inbox *inbox, const struct cut *cut, const uint8_t *bytes,
+     struct frame *frame)
+{
+    const struct frame_head *head = &cut->frame;
+
+    bytes += cut->head;
+    if (inbox->language != INBOX_FRAMES)
+        return fill_plain(inbox, (struct idem_bytes){bytes, (size_t)cut->body},
+                          frame);
     *frame = (struct frame){
         .type = head->type,
         .flags = head->flags,
         .stream = head->stream,
-        .header = {bytes + FRAME_HEAD, head->header},
-        .payload = {bytes + FRAME_HEAD + head->header,
-                    head->size - head->header},
+        .header = {bytes, head->header},
+        .payload = {bytes + head->header, head->size - head->header},
     };
+    return INBOX_FRAME;
 }
 
 static enum inbox_next
 take_big(struct inbox *inbox, struct frame *frame)
 {
-    struct frame_head head;
+    struct cut cut;
 
     if (inbox->big_at < inbox->big_size)
         return INBOX_MORE;
-    if (!frame_head_read(inbox->big, &head))
-        return INBOX_BROKEN;
-    fill(frame, &head, inbox->big);
     inbox->big_given = true;
-    return INBOX_FRAME;
+    if (read_cut(inbox, inbox->big, inbox->big_size, &cut) != INBOX_FRAME)
+        return INBOX_BROKEN;
+    return fill(inbox, &cut, inbox->big, frame);
+}
+
+/* Of one that is too large: whose it is. */
+static bool
+fill_told(const struct inbox *inbox, const struct cut *cut,
+          const uint8_t *bytes, struct frame *frame)
+{
+    if (inbox->language == INBOX_FRAMES) {
+        (void)fill(inbox, cut, bytes, frame);
+    } else {
+        *frame = (struct frame){.type = FRAME_OPEN,
+                                .payload.size = (size_t)cut->body};
+        if (!plain_route_read((struct idem_bytes){bytes + cut->head, cut->told},
+                              &frame->route))
+            return false;
+    }
+    frame->oversize = true;
+    frame->payload.data = NULL;
+    return true;
 }
 
 /* The header of a frame whose message is over the limit: whoever it is for can
  * be told, and the connection stays in use. */
 static enum inbox_next
-take_oversize(struct inbox *inbox, const struct frame_head *head,
-              struct frame *frame)
+take_oversize(struct inbox *inbox, const struct cut *cut, struct frame *frame)
 {
-    size_t want = FRAME_HEAD + (size_t)head->header;
+    size_t want = cut->head + cut->told;
 
     if (inbox->tail - inbox->head < want)
         return want_more(inbox);
-    fill(frame, head, inbox->chunk + inbox->head);
-    frame->oversize = true;
-    frame->payload.data = NULL;
+    if (!fill_told(inbox, cut, inbox->chunk + inbox->head, frame))
+        return INBOX_BROKEN;
     inbox->head += want;
-    inbox->skip = frame->payload.size;
+    inbox->skip = cut->body - cut->told;
     return INBOX_FRAME;
 }
 
@@ -133,22 +228,22 @@ begin_big(struct inbox *inbox, size_t total)
 }
 
 static enum inbox_next
-take_frame(struct inbox *inbox, const struct frame_head *head,
-           struct frame *frame)
+take_frame(struct inbox *inbox, const struct cut *cut, struct frame *frame)
 {
-    size_t total = FRAME_HEAD + (size_t)head->size;
+    size_t total = cut->head + (size_t)cut->body;
+    const uint8_t *bytes = inbox->chunk + inbox->head;
 
     if (inbox->tail - inbox->head < total)
         return total > INBOX_CHUNK ? begin_big(inbox, total) : want_more(inbox);
-    fill(frame, head, inbox->chunk + inbox->head);
     inbox->head += total;
-    return INBOX_FRAME;
+    return fill(inbox, cut, bytes, frame);
 }
 
 enum inbox_next
 inbox_next(struct inbox *inbox, struct frame *frame)
 {
-    struct frame_head head;
+    enum inbox_next next;
+    struct cut cut;
 
     if (inbox->big_given) {
         free(inbox->big);
@@ -158,27 +253,30 @@ inbox_next(struct inbox *inbox, struct frame *frame)
     if (inbox->big)
         return take_big(inbox, frame);
     drop_skipped(inbox);
-    if (inbox->skip || inbox->tail - inbox->head < FRAME_HEAD)
+    if (inbox->skip)
         return want_more(inbox);
-    if (!frame_head_read(inbox->chunk + inbox->head, &head))
-        return INBOX_BROKEN;
-    if (head.size - head.header > inbox->max_message)
-        return take_oversize(inbox, &head, frame);
-    return take_frame(inbox, &head, frame);
+    next = read_cut(inbox, inbox->chunk + inbox->head,
+                    inbox->tail - inbox->head, &cut);
+    if (next == INBOX_MORE)
+        return want_more(inbox);
+    if (next == INBOX_BROKEN)
+        return next;
+    if (cut.oversize)
+        return take_oversize(inbox, &cut, frame);
+    return take_frame(inbox, &cut, frame);
 }
 
 size_t
 inbox_begun(const struct inbox *inbox)
 {
     size_t have = inbox->tail - inbox->head;
-    struct frame_head head;
+    struct cut cut;
 
     if (inbox->big && !inbox->big_given)
         return inbox->big_size;
     if (inbox->skip > 0)
         return (size_t)inbox->skip;
-    if (have < FRAME_HEAD ||
-        !frame_head_read(inbox->chunk + inbox->head, &head))
+    if (read_cut(inbox, inbox->chunk + inbox->head, have, &cut) != INBOX_FRAME)
         return have;
-    return FRAME_HEAD + (size_t)head.size;
+    return cut.head + (size_t)cut.body;
 }

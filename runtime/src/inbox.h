@@ -9,7 +9,15 @@
 
 #define INBOX_CHUNK 65536
 
+/* In what the bytes come. */
+enum inbox_language {
+    INBOX_FRAMES,
+    INBOX_PLAIN, /* a plain client's messages (plain.h), each as an OPEN */
+    INBOX_PLAIN_LOCAL,
+};
+
 struct inbox {
+    enum inbox_language language;
     size_t max_message;
     uint8_t *chunk; /* INBOX_CHUNK bytes; head..tail are not cut yet */
     size_t head, tail;
@@ -35,6 +43,10 @@ void inbox_filled(struct inbox *inbox, size_t size);
 
 /* The preface; INBOX_FRAME when it is there and taken. */
 enum inbox_next inbox_preface(struct inbox *inbox);
+
+/* After a preface that was broken: a plain client's, local over ipc? True: it
+ * is taken, and what follows is read as its messages. */
+bool inbox_preface_plain(struct inbox *inbox, bool local);
 
 /* The size of the frame that is begun and not whole, as far as it is known; 0:
  * none is. */

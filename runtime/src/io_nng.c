@@ -1,4 +1,5 @@
 #include "io_nng.h"
+#include "io_nng_address.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -215,22 +216,10 @@ static const struct io_stream_ops stream_ops = {
     .peer = stream_peer,
 };
 
-static void
-write_tcp_address(char text[IO_NNG_ADDRESS_MAX], const nng_sockaddr *address)
-{
-    const uint8_t *ip = (const uint8_t *)&address->s_in.sa_addr;
-    const uint8_t *port = (const uint8_t *)&address->s_in.sa_port;
-
-    if (address->s_family == NNG_AF_INET)
-        snprintf(text, IO_NNG_ADDRESS_MAX, "tcp://%u.%u.%u.%u:%u", ip[0], ip[1],
-                 ip[2], ip[3], port[0] << 8 | port[1]);
-}
-
 struct io_stream *
 io_nng_stream_new(nng_stream *nng)
 {
     struct stream *stream = calloc(1, sizeof *stream);
-    nng_sockaddr address;
 
     if (!stream) {
         nng_stream_free(nng);
@@ -246,7 +235,6 @@ io_nng_stream_new(nng_stream *nng)
         stream_free(&stream->base);
         return NULL;
     }
-    if (nng_stream_get_addr(nng, NNG_OPT_REMADDR, &address) == 0)
-        write_tcp_address(stream->peer, &address);
+    io_nng_peer(nng, stream->peer, sizeof stream->peer);
     return &stream->base;
 }

@@ -338,6 +338,7 @@ static const struct io_stream_ops stream_ops = {
     .peer = stream_peer,
 };
 
+/* A client's end of a unix socket has no name: then that of ours. */
 static void
 note_peer(struct stream *stream)
 {
@@ -345,6 +346,11 @@ note_peer(struct stream *stream)
     socklen_t size = sizeof where;
 
     if (getpeername(stream->source.fd, (struct sockaddr *)&where, &size) == 0)
+        socket_address_write(stream->peer, &where);
+    if (stream->peer[0])
+        return;
+    size = sizeof where;
+    if (getsockname(stream->source.fd, (struct sockaddr *)&where, &size) == 0)
         socket_address_write(stream->peer, &where);
 }
 

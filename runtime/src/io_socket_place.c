@@ -107,6 +107,7 @@ socket_address_write(char text[SOCKET_ADDRESS_MAX],
     char host[INET6_ADDRSTRLEN];
     const struct sockaddr_in *four = (const struct sockaddr_in *)where;
     const struct sockaddr_in6 *six = (const struct sockaddr_in6 *)where;
+    const struct sockaddr_un *local = (const struct sockaddr_un *)where;
 
     text[0] = '\0';
     if (where->ss_family == AF_INET &&
@@ -117,4 +118,6 @@ socket_address_write(char text[SOCKET_ADDRESS_MAX],
              inet_ntop(AF_INET6, &six->sin6_addr, host, sizeof host))
         snprintf(text, SOCKET_ADDRESS_MAX, "tcp://[%s]:%u", host,
                  ntohs(six->sin6_port));
+    else if (where->ss_family == AF_UNIX && local->sun_path[0])
+        snprintf(text, SOCKET_ADDRESS_MAX, "ipc://%s", local->sun_path);
 }

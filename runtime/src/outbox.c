@@ -102,27 +102,38 @@ outbox_append_bytes(struct outbox *outbox, struct idem_bytes bytes)
 }
 
 bool
-outbox_append(struct outbox *outbox, const struct frame *frame,
-              struct outbox_hold hold, bool *held)
+outbox_append_parts(struct outbox *outbox, const struct idem_bytes *parts,
+                    unsigned n, struct idem_bytes message,
+                    struct outbox_hold hold, bool *held)
 {
-    bool by_reference = hold.release && frame->payload.size > OUTBOX_COPY_MAX;
-    size_t copied = FRAME_HEAD + frame->header.size +
-                    (by_reference ? 0 : frame->payload.size);
-    uint8_t head[FRAME_HEAD];
+    bool by_reference = hold.release && message.size > OUTBOX_COPY_MAX;
+    size_t copied = by_reference ? 0 : message.size;
 
+    for (unsigned i = 0; i < n; i++)
+        copied += parts[i].size;
     if (!reserve_bytes(&outbox->filling, copied))
         return false;
     if (by_reference && !reserve_big(&outbox->filling))
         return false;
-    frame_head_write(head, frame);
-    copy(outbox, head, FRAME_HEAD);
-    copy(outbox, frame->header.data, frame->header.size);
+    for (unsigned i = 0; i < n; i++)
+        copy(outbox, parts[i].data, parts[i].size);
     if (by_reference)
-        refer(outbox, frame->payload, hold);
+        refer(outbox, message, hold);
     else
-        copy(outbox, frame->payload.data, frame->payload.size);
+        copy(outbox, message.data, message.size);
     *held = by_reference;
     return true;
+}
+
+bool
+outbox_append(struct outbox *outbox, const struct frame *frame,
+              struct outbox_hold hold, bool *held)
+{
+    uint8_t head[FRAME_HEAD];
+    const struct idem_bytes parts[] = {{head, FRAME_HEAD}, frame->header};
+
+    frame_head_write(head, frame);
+    return outbox_append_parts(outbox, parts, 2, frame->payload, hold, held);
 }
 
 void

@@ -54,6 +54,11 @@ bool outbox_append_bytes(struct outbox *outbox, struct idem_bytes bytes)
 bool outbox_append(struct outbox *outbox, const struct frame *frame,
                    struct outbox_hold hold, bool *held) IDEM_MUST_CHECK;
 
+/* The same, of a message behind n parts that are copied whatever their size. */
+bool outbox_append_parts(struct outbox *outbox, const struct idem_bytes *parts,
+                         unsigned n, struct idem_bytes message,
+                         struct outbox_hold hold, bool *held) IDEM_MUST_CHECK;
+
 /* The filled half takes off. The last flight is over. */
 void outbox_take_off(struct outbox *outbox);
 

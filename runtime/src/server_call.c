@@ -81,6 +81,7 @@ send_end(struct server_call *call)
         .flags = FRAME_FLAG_LAST,
         .stream = call->stream,
         .header = {header, 0},
+        .route = call->route,
     };
 
     frame.header.size =
@@ -229,6 +230,10 @@ check_open(const struct peer *peer, const struct frame *frame,
     if (open->has_timeout && open->timeout_us == 0)
         return idem_fail(err, IDEM_DEADLINE_EXCEEDED,
                          "the deadline was over when the request came");
+    if (frame->route.size > 0)
+        status = plain_check_open(open, entry->method, err);
+    if (status != IDEM_OK)
+        return status;
     return check_key(open->key, err);
 }
 
@@ -354,7 +359,9 @@ fill(struct server_call *call, const struct frame *frame,
     if (base->method->messages && !server_resume_take(call, open))
         return idem_fail(err, IDEM_RESOURCE_EXHAUSTED, "out of memory");
     call->context.plain = open->plain_reply;
-    if (base->key.size > 0 && !base->key.data)
+    call->route = (struct idem_bytes){
+        idem_arena_copy(base->arena, frame->route), frame->route.size};
+    if ((base->key.size > 0 && !base->key.data) || !call->route.data)
         return idem_fail(err, IDEM_RESOURCE_EXHAUSTED, "out of memory");
     status = take_request(call, frame, err);
     if (status == IDEM_OK)
@@ -424,7 +431,7 @@ server_call_open(struct peer *peer, const struct frame *frame,
         call_begin(&call->call);
         return;
     }
-    peer_end(peer, frame->stream, &err, IDEM_EFFECT_REFUSED);
+    peer_end(peer, frame, &err, IDEM_EFFECT_REFUSED);
     if (call)
         call_unref(&call->call);
 }

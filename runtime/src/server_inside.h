@@ -78,6 +78,7 @@ struct server_call {
     struct peer *peer; /* a reference of its connection */
     const struct method_entry *entry;
     uint32_t stream;
+    struct idem_bytes route; /* a plain client's (plain.h); in the arena */
     struct server_call *next, **link; /* the peer's lock */
     struct job job;
     struct later *later;    /* unary with dispatch ASYNC, from the endpoint on;
@@ -141,11 +142,27 @@ void peers_each(struct idem_server *server, bool ready_only,
                 void (*visit)(struct peer *peer));
 
 /* An END for a call that was never made, or is not listened to any more. */
-void peer_end(struct peer *peer, uint32_t stream, const struct idem_error *err,
-              enum idem_effect effect);
+void peer_end(struct peer *peer, const struct frame *open,
+              const struct idem_error *err, enum idem_effect effect);
 
 /* The client does not listen to this stream any more. False: it did not. */
 bool peer_detach(struct peer *peer, uint32_t stream);
+
+/* --- server_plain.c --- */
+
+/* What a plain client may call, and how: its nng sends a request again by
+ * itself when it has waited long enough.
+ *
+ * @retval IDEM_INVALID_ARGUMENT     an effect, and no key
+ * @retval IDEM_FAILED_PRECONDITION  an effect that nothing records
+ */
+enum idem_status plain_check_open(const struct header_open *open,
+                                  const struct idem_method *method,
+                                  struct idem_error *err) IDEM_MUST_CHECK;
+
+/* What is wrong with a message that is not a call at all; false: nothing. */
+bool plain_complain(const struct frame *frame, size_t max_message,
+                    struct idem_error *err);
 
 /* --- server_watch.c --- */
 

@@ -11,8 +11,8 @@
 /* --- In --- */
 
 void
-peer_end(struct peer *peer, uint32_t stream, const struct idem_error *err,
-         enum idem_effect effect)
+peer_end(struct peer *peer, const struct frame *open,
+         const struct idem_error *err, enum idem_effect effect)
 {
     uint8_t header[FRAME_HEADER_MAX];
     const struct idem_clock *clock = peer->server->clock;
@@ -26,8 +26,9 @@ peer_end(struct peer *peer, uint32_t stream, const struct idem_error *err,
     struct frame frame = {
         .type = FRAME_END,
         .flags = FRAME_FLAG_LAST,
-        .stream = stream,
+        .stream = open->stream,
         .header = {header, 0},
+        .route = open->route,
     };
 
     frame.header.size = header_end_write(header, sizeof header, &end, NULL);
@@ -72,7 +73,7 @@ static const char *
 take_open(struct peer *peer, const struct frame *frame)
 {
     struct header_open open;
-    struct idem_error err;
+    struct idem_error err = {.status = IDEM_OK};
     bool in_order;
 
     pthread_mutex_lock(&peer->lock);
@@ -82,12 +83,16 @@ take_open(struct peer *peer, const struct frame *frame)
     pthread_mutex_unlock(&peer->lock);
     if (!in_order)
         return "stream ids must grow";
+    if (plain_complain(frame, peer->server->options.max_message, &err)) {
+        peer_end(peer, frame, &err, IDEM_EFFECT_REFUSED);
+        return NULL;
+    }
     if (header_open_read(frame->header, &open)) {
         server_call_open(peer, frame, &open, method_of(peer, &open));
         return NULL;
     }
     idem_fail(&err, IDEM_INTERNAL, "the header of OPEN cannot be read");
-    peer_end(peer, frame->stream, &err, IDEM_EFFECT_REFUSED);
+    peer_end(peer, frame, &err, IDEM_EFFECT_REFUSED);
     return NULL;
 }
 

@@ -32,15 +32,20 @@ peer_retire(struct peer *peer, const char *why)
     uint8_t header[64];
     struct header_goaway goaway = {.reason = idem_bytes_of(why)};
     struct frame frame = {.type = FRAME_GOAWAY, .header = {header, 0}};
-    bool first;
+    bool first, idle;
 
     pthread_mutex_lock(&peer->lock);
     first = !peer->draining;
+    idle = !peer->calls;
     peer->draining = true;
     goaway.last_stream = peer->last_stream;
     pthread_mutex_unlock(&peer->lock);
     if (!first)
         return;
+    if (idle && connection_plain(peer->connection)) {
+        connection_finish(peer->connection); /* it would not understand */
+        return;
+    }
     frame.header.size = header_goaway_write(header, sizeof header, &goaway);
     connection_send(peer->connection, &frame);
 }

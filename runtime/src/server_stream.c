@@ -122,7 +122,8 @@ static void
 give_up(struct server_call *call, const struct idem_error *err)
 {
     if (peer_detach(call->peer, call->stream))
-        peer_end(call->peer, call->stream, err, IDEM_EFFECT_IN_DOUBT);
+        peer_end(call->peer, &(struct frame){.stream = call->stream}, err,
+                 IDEM_EFFECT_IN_DOUBT);
     call_interrupt(&call->call, IDEM_CANCELLED);
 }
 

@@ -1,6 +1,8 @@
 #include "arena.h"
 #include "frame.h"
 #include "header.h"
+#include "header_wire.h"
+#include "plain.h"
 #include "shield_entry.h"
 #include "trailers.h"
 
@@ -573,6 +575,43 @@ seed_configs(void)
                 "\"maxAttempts\":1},\"timeout\":\"-1s\"}],\"x\":null}");
 }
 
+/* A plain nng client's message: a route of one word or two, a call. */
+static void
+add_plain(struct seed *seed, bool local, unsigned words, struct idem_bytes open,
+          struct idem_bytes message)
+{
+    static const uint8_t route[] = {0, 0, 0, 7, 0x80, 0, 0, 1};
+    uint8_t body[2048], head[PLAIN_HEAD_MAX] = {1};
+    size_t from = sizeof route - (size_t)words * 4, size;
+    struct wire_writer writer = {body, body + sizeof body};
+
+    header_put_bytes(&writer, 1, open);
+    header_put_bytes(&writer, 2, message);
+    size = sizeof route - from + (size_t)(writer.at - body);
+    head[local + 6] = (uint8_t)(size >> 8);
+    head[local + 7] = (uint8_t)size;
+    add(seed, head, plain_head_size(local));
+    add(seed, route + from, sizeof route - from);
+    add(seed, body, (size_t)(writer.at - body));
+}
+
+static void
+seed_plain(struct idem_arena *arena)
+{
+    const struct idem_bytes nothing = {(const uint8_t *)"", 0};
+    static uint8_t bytes[FRAME_HEADER_MAX];
+    struct idem_bytes open = open_header(bytes, "echo.v1.Echo/Echo", arena);
+
+    for (unsigned local = 0; local < 2; local++) {
+        struct seed seed = begin((uint8_t)(local | 6));
+
+        add_plain(&seed, local, 1, open, echo_request(arena));
+        add_plain(&seed, local, 2, open, nothing);
+        add_plain(&seed, local, 1, nothing, nothing);
+        save(&seed, "plain", local ? "ipc" : "tcp");
+    }
+}
+
 int
 main(int argc, char **argv)
 {
@@ -586,6 +625,7 @@ main(int argc, char **argv)
     mkdir(folder, 0777);
     seed_headers(arena);
     seed_frames(arena);
+    seed_plain(arena);
     seed_messages(arena);
     seed_options();
     seed_entry(arena);

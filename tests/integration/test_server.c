@@ -179,23 +179,6 @@ junk_peers_do_not_disturb_others_and_are_closed(void **state)
 }
 
 static void
-a_plain_nng_peer_is_closed(void **state)
-{
-    static const uint8_t sp[] = {0, 'S', 'P', 0, 0, 0x30, 0, 0};
-    struct echo_world world;
-    struct wire wire;
-
-    (void)state;
-    echo_world_open(&world, NULL);
-    wire_connect(&wire, world.address);
-    wire_write(&wire, sp, sizeof sp);
-    wire_await_close(&wire);
-    wire_close(&wire);
-    assert_works(&world);
-    echo_world_close(&world);
-}
-
-static void
 half_open_connections_are_bounded(void **state)
 {
     struct echo_options options = {.server = {.max_connections = 8}};
@@ -694,7 +677,6 @@ main(void)
         TEST(a_method_with_an_effect_needs_once),
         TEST(a_service_is_registered_once_and_before_start),
         TEST(junk_peers_do_not_disturb_others_and_are_closed),
-        TEST(a_plain_nng_peer_is_closed),
         TEST(half_open_connections_are_bounded),
         TEST(connections_are_bounded),
         TEST(a_peer_that_breaks_the_law_is_closed),

@@ -141,6 +141,25 @@ a_repeated_purchase_is_a_replay_also_after_a_restart(void **state)
     assert_non_null(strstr(output, "96 left, OK COMMITTED idk_"));
 }
 
+/* docs/plain.md: nngcat and protoc alone, with a key of one's own. */
+static void
+a_plain_nng_client_buys_once(void **state)
+{
+    struct shop *shop = *state;
+    char output[OUTPUT_MAX];
+
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(
+            run(shop, PLAIN_BUY, "ipc://shop.sock order-7 2", output), 0);
+        assert_non_null(strstr(output, i == 0 ? "effect: 3" : "effect: 4"));
+        assert_non_null(strstr(output, "final: true"));
+        assert_non_null(strstr(output, "left: 98"));
+    }
+    assert_int_equal(run(shop, PLAIN_BUY, "ipc://shop.sock '' 2", output), 0);
+    assert_non_null(strstr(output, "status: 3"));
+    assert_non_null(strstr(output, "reason: \"KEY_MISSING\""));
+}
+
 /* Lines that are not empty. */
 static unsigned
 lines_of(const char *name)
@@ -178,6 +197,8 @@ main(void)
             a_loop_of_poll_and_one_of_libevent_run_the_callbacks, open_shop,
             close_shop),
         cmocka_unit_test_setup_teardown(the_example_of_streams_runs, open_shop,
+                                        close_shop),
+        cmocka_unit_test_setup_teardown(a_plain_nng_client_buys_once, open_shop,
                                         close_shop),
         cmocka_unit_test(the_client_has_25_lines_and_the_server_40),
     };

@@ -70,6 +70,10 @@
  * server goes on with it. */
 #define IDEM_ATTEMPT_TIMEOUT "ATTEMPT_TIMEOUT"
 
+/* FAILED_PRECONDITION: a plain nng client calls a method whose effect nothing
+ * records. */
+#define IDEM_NOT_RECORDED "NOT_RECORDED"
+
 /* UNAVAILABLE: the authority cannot be asked; before the handler. */
 #define IDEM_STORE_AWAY "STORE_AWAY"
 
