@@ -3,6 +3,7 @@
 
 #include <idem/allow.h>
 #include <idem/deadline.h>
+#include <idem/health.h>
 #include <idem/key.h>
 #include <idem/ledger.h>
 #include <idem/limit.h>
@@ -151,6 +152,16 @@ add_allow(struct idem_server *server, const struct idem_auth_options *auth,
     return status == IDEM_OK ? idem_server_add(server, allow, err) : status;
 }
 
+static enum idem_status
+add_health(struct idem_server *server, struct idem_store *store,
+           const struct idem_server_options *options, struct idem_error *err)
+{
+    const struct idem_health_options health = {.clock = options ? options->clock
+                                                                : NULL};
+
+    return idem_health_add(server, store, &health, err);
+}
+
 static void
 drop(struct idem_store *store, const struct idem_once_options *once)
 {
@@ -176,6 +187,8 @@ idem_server_open(struct idem_server **out, struct idem_store *store,
         status = add_once(server, store, once, limit, err);
     if (status == IDEM_OK && store)
         status = idem_ledger_add(server, store, err);
+    if (status == IDEM_OK)
+        status = add_health(server, store, options, err);
     if (status == IDEM_OK)
         status = add_deadline(server, err);
     if (status == IDEM_OK && options && options->auth)

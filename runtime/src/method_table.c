@@ -4,6 +4,7 @@
 #include <string.h>
 
 #define BUCKETS_FIRST 64
+#define HEALTH "grpc.health.v1.Health"
 
 struct method_service {
     struct method_service *next;
@@ -90,6 +91,7 @@ new_service(const struct idem_service *service, const void *handlers,
             .handlers = made->handlers,
             .user = user,
             .name = idem_bytes_of(service->methods[i].name),
+            .while_draining = strcmp(service->name, HEALTH) == 0,
         };
     return made;
 }
@@ -138,6 +140,16 @@ method_table_add(struct method_table *table, const struct idem_service *service,
     if (!table->guarded)
         table->guarded = first_guarded(service);
     return IDEM_OK;
+}
+
+const struct idem_service *
+method_table_service(const struct method_table *table, unsigned index)
+{
+    const struct method_service *at = table->services;
+
+    while (at && index-- > 0)
+        at = at->next;
+    return at ? at->service : NULL;
 }
 
 const struct method_entry *

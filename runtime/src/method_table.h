@@ -11,6 +11,8 @@ struct method_entry {
     const void *handlers; /* a copy of the author's table */
     void *user;
     struct idem_bytes name;
+    bool while_draining; /* grpc.health.v1's: also a server that goes says how
+                          * it is */
     struct method_entry *next; /* of the same hash */
 };
 
@@ -31,6 +33,10 @@ enum idem_status method_table_add(struct method_table *table,
                                   const struct idem_service *service,
                                   const void *handlers, size_t size, void *user,
                                   struct idem_error *err) IDEM_MUST_CHECK;
+
+/* One of the services; NULL past the last. */
+const struct idem_service *
+method_table_service(const struct method_table *table, unsigned index);
 
 /* "package.Service/Method"; NULL: not here. */
 const struct method_entry *method_table_find(const struct method_table *table,

@@ -255,6 +255,23 @@ idem_server_register(struct idem_server *server,
                             err);
 }
 
+const struct idem_service *
+idem_server_service(const struct idem_server *server, unsigned index)
+{
+    return method_table_service(&server->methods, index);
+}
+
+bool
+idem_server_is_running(struct idem_server *server)
+{
+    bool running;
+
+    pthread_mutex_lock(&server->lock);
+    running = server->state == SERVER_RUNNING;
+    pthread_mutex_unlock(&server->lock);
+    return running;
+}
+
 enum idem_status
 idem_server_start(struct idem_server *server, struct idem_error *err)
 {

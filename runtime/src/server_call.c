@@ -382,7 +382,7 @@ enter(struct server_call *call, struct idem_error *err)
     enum idem_status status = IDEM_OK;
 
     pthread_mutex_lock(&peer->lock);
-    if (peer->draining)
+    if (peer->draining && !call->entry->while_draining)
         status = idem_fail(err, IDEM_UNAVAILABLE, "the server is going away");
     else if (peer->streams.count >= peer->server->options.max_streams)
         status = idem_fail(err, IDEM_RESOURCE_EXHAUSTED,

@@ -15,7 +15,8 @@ install(
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/runtime/include/idem
                   ${PROJECT_SOURCE_DIR}/interceptors/include/idem
         DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
-install(FILES ${PROJECT_SOURCE_DIR}/idl/idem/v1/ledger.proto
+install(FILES ${PROJECT_SOURCE_DIR}/idl/idem/v1/health.proto
+              ${PROJECT_SOURCE_DIR}/idl/idem/v1/ledger.proto
               ${PROJECT_SOURCE_DIR}/idl/idem/v1/options.proto
               ${PROJECT_SOURCE_DIR}/idl/idem/v1/wire.proto
         DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/idem/v1)

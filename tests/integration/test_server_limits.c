@@ -134,7 +134,7 @@ overload_is_told_with_the_time_to_come_back(void **state)
     (void)state;
     echo_world_open(&world, &options);
     assert_string_equal(idem_server_chain(world.server),
-                        "allow > deadline > limit > validate");
+                        "health > allow > deadline > limit > validate");
     echo_world_start(&world, world.channel, echo_block_async, 1, 1, NULL,
                      &first);
     echo_world_await_inside(&world, 1);

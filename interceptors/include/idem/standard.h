@@ -18,8 +18,8 @@ idem_client_open(struct idem_channel **channel, const char *target,
 /**
  * A server with the chain that a service wants: allow > deadline > limit >
  * validate > once, and above it auth when its options have it. options->limits
- * says how much it lets in (limit.h). It also answers idem.v1.Ledger
- * (ledger.h), when it has a store.
+ * says how much it lets in (limit.h). It also answers grpc.health.v1.Health
+ * (health.h), and idem.v1.Ledger (ledger.h) when it has a store.
  *
  * @param store    the authority, owned by the server from here, also on
  *                 failure. NULL: no once, methods of mode NONE only

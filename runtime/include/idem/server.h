@@ -102,8 +102,16 @@ IDEM_API enum idem_status idem_server_start(struct idem_server *server,
                                             struct idem_error *err)
     IDEM_MUST_CHECK;
 
-/* The chain, outermost first: "allow > deadline > limit > validate > once". */
+/* The chain, outermost first: "health > allow > deadline > limit > validate >
+ * once". */
 IDEM_API const char *idem_server_chain(struct idem_server *server);
+
+/* The services that it has, in no order; NULL past the last. */
+IDEM_API const struct idem_service *
+idem_server_service(const struct idem_server *server, unsigned index);
+
+/* It was started, and was not told to drain or stop. From any thread. */
+IDEM_API bool idem_server_is_running(struct idem_server *server);
 
 /* Tell the clients to go elsewhere and refuse new calls; calls in flight go on.
  * Returns at once. */
