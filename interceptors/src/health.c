@@ -219,7 +219,7 @@ idem_health_add(struct idem_server *server, struct idem_store *store,
                 const struct idem_health_options *given, struct idem_error *err)
 {
     static const struct idem_health_options defaults;
-    struct health *health;
+    struct health *health = NULL;
     enum idem_status status = make(&health, given ? given : &defaults, err);
 
     if (status != IDEM_OK)
