@@ -12,6 +12,8 @@
 #include <idem/reason.h>
 #include <idem/sqlite.h>
 
+#include <idem/v1/health.idem.h>
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -353,6 +355,25 @@ rules_that_nobody_enforces_are_refused_at_the_start(void **state)
 /* --- Files that change --- */
 
 static void
+health_is_told_to_whoever_asks(void **state)
+{
+    const idem_health_health_check_request request =
+        IDEM_HEALTH_HEALTH_CHECK_REQUEST_INIT;
+    idem_health_health_check_response *reply = NULL;
+    struct vault_world *world = *state;
+    struct idem_channel *channel;
+
+    open_with_tokens(world);
+    channel = vault_world_channel(world, NULL);
+    assert_int_equal(idem_health_check(channel, &request, &reply, NULL, NULL),
+                     IDEM_OK);
+    assert_int_equal(reply->status,
+                     IDEM_HEALTH_HEALTH_CHECK_RESPONSE_SERVING_STATUS_SERVING);
+    idem_health_health_check_response_free(reply);
+    idem_channel_close(channel);
+}
+
+static void
 roles_change_with_the_token_file(void **state)
 {
     struct vault_world *world = *state;
@@ -630,6 +651,7 @@ main(void)
         TEST(who_is_turned_away_leaves_no_record),
         TEST(the_same_key_of_two_is_two_keys),
         TEST(rules_that_nobody_enforces_are_refused_at_the_start),
+        TEST(health_is_told_to_whoever_asks),
         TEST(roles_change_with_the_token_file),
         TEST(rules_change_with_their_file),
         TEST(the_clients_token_is_its_files_and_read_again),
