@@ -62,6 +62,25 @@ open_jwt(struct world *world, struct bearer_jwt **jwt)
     return bearer_jwt_new(jwt, &options, NULL, NULL, &world->err);
 }
 
+/* Made once: under valgrind it takes most of a minute. */
+static struct signer *rsa;
+
+static int
+make_rsa(void **state)
+{
+    (void)state;
+    rsa = signer_rsa(2048);
+    return 0;
+}
+
+static int
+free_rsa(void **state)
+{
+    (void)state;
+    signer_free(rsa);
+    return 0;
+}
+
 static int
 set_up(void **state)
 {
@@ -70,7 +89,7 @@ set_up(void **state)
     assert_non_null(world);
     tempdir_open(&world->dir);
     tempdir_file(&world->dir, "keys.json", world->path, sizeof world->path);
-    world->rsa = signer_rsa(2048);
+    world->rsa = rsa;
     world->p256 = signer_p256();
     world->secret = signer_secret(SECRET, sizeof(SECRET) - 1);
     write_set(world->path,
@@ -89,7 +108,6 @@ tear_down(void **state)
 
     bearer_jwt_free(world->jwt);
     idem_arena_free(world->arena);
-    signer_free(world->rsa);
     signer_free(world->p256);
     signer_free(world->secret);
     tempdir_close(&world->dir);
@@ -545,5 +563,5 @@ main(void)
         TEST(options_that_are_missing_or_wrong_are_named),
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, make_rsa, free_rsa);
 }
