@@ -21,6 +21,11 @@ void emit_types(struct text *out, const struct model *model,
 void emit_source(struct text *out, const struct model *model,
                  const struct file *file);
 
+/* The head of a function of the handlers' table, up to the table itself: what
+ * it returns, and its verb before the method's name. */
+void emit_invoke_head(struct text *out, const struct method *method,
+                      const char *returns, const char *verb);
+
 /* A method of many messages: its slot in the handlers' table, what the header
  * declares of it, what calls the slot, and what the header declared. */
 void emit_stream_slot(struct text *out, const struct method *method);

@@ -21,23 +21,28 @@ emit_frees(struct text *out, const struct model *model, const struct file *file)
     }
 }
 
+void
+emit_invoke_head(struct text *out, const struct method *method,
+                 const char *returns, const char *verb)
+{
+    text_add(out,
+             "\nstatic %s\n"
+             "%s_%s(const void *handlers,\n"
+             "    struct idem_context *context,\n"
+             "    const struct ProtobufCMessage *request,\n"
+             "    struct ProtobufCMessage *reply)\n{\n"
+             "    const struct %s_handlers *table = handlers;\n",
+             returns, verb, method->name, method->service->name);
+}
+
 /* A function that calls what is in a slot; what is "handler" or "rebuild". */
 static void
 emit_invoke(struct text *out, const struct method *method, const char *verb,
             const char *slot, const char *what)
 {
-    const char *service = method->service->name;
-
+    emit_invoke_head(out, method, "enum idem_status", verb);
     text_add(out,
-             "\nstatic enum idem_status\n"
-             "%s_%s(const void *handlers,\n"
-             "    struct idem_context *context,\n"
-             "    const struct ProtobufCMessage *request,\n"
-             "    struct ProtobufCMessage *reply)\n{\n"
-             "    const struct %s_handlers *table = handlers;\n\n",
-             verb, method->name, service);
-    text_add(out,
-             "    if (!table->%s)\n"
+             "\n    if (!table->%s)\n"
              "        return idem_context_fail(context, IDEM_UNIMPLEMENTED,\n"
              "            \"%%s has no %s\", %s_METHOD);\n",
              slot, what, method->shout);
@@ -51,16 +56,11 @@ emit_invoke(struct text *out, const struct method *method, const char *verb,
 static void
 emit_invoke_probe(struct text *out, const struct method *method)
 {
+    emit_invoke_head(out, method, "enum idem_probed", "probe");
     text_add(out,
-             "\nstatic enum idem_probed\n"
-             "probe_%s(const void *handlers,\n"
-             "    struct idem_context *context,\n"
-             "    const struct ProtobufCMessage *request,\n"
-             "    struct ProtobufCMessage *reply)\n{\n"
-             "    const struct %s_handlers *table = handlers;\n\n"
-             "    if (!table->%s_probe)\n"
+             "\n    if (!table->%s_probe)\n"
              "        return IDEM_PROBED_UNKNOWN;\n",
-             method->name, method->service->name, method->snake);
+             method->snake);
     text_add(out,
              "    return table->%s_probe(context,\n"
              "        (const %s *)request,\n"
@@ -72,17 +72,10 @@ emit_invoke_probe(struct text *out, const struct method *method)
 static void
 emit_invoke_halves(struct text *out, const struct method *method)
 {
+    emit_invoke_head(out, method, "enum idem_status", "invoke");
     text_add(out,
-             "\nstatic enum idem_status\n"
-             "invoke_%s(const void *handlers,\n"
-             "    struct idem_context *context,\n"
-             "    const struct ProtobufCMessage *request,\n"
-             "    struct ProtobufCMessage *reply)\n{\n"
-             "    const struct %s_handlers *table = handlers;\n"
              "    const struct idem_rows *const *rows =\n"
-             "        idem_context_rows(context);\n\n",
-             method->name, method->service->name);
-    text_add(out,
+             "        idem_context_rows(context);\n\n"
              "    if (!table->%s || !table->%s)\n"
              "        return idem_context_fail(context, IDEM_UNIMPLEMENTED,\n"
              "            \"%%s has no handler\", %s_METHOD);\n",
@@ -104,16 +97,9 @@ emit_invoke_halves(struct text *out, const struct method *method)
 static void
 emit_invoke_later(struct text *out, const struct method *method)
 {
+    emit_invoke_head(out, method, "enum idem_status", "invoke");
     text_add(out,
-             "\nstatic enum idem_status\n"
-             "invoke_%s(const void *handlers,\n"
-             "    struct idem_context *context,\n"
-             "    const struct ProtobufCMessage *request,\n"
-             "    struct ProtobufCMessage *reply)\n{\n"
-             "    const struct %s_handlers *table = handlers;\n\n",
-             method->name, method->service->name);
-    text_add(out,
-             "    if (table->%s)\n"
+             "\n    if (table->%s)\n"
              "        table->%s(context,\n"
              "            (const %s *)request,\n"
              "            (%s *)reply);\n",

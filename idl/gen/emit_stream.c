@@ -6,17 +6,8 @@
 static void
 emit_resume_invokes(struct text *out, const struct method *method)
 {
-    const char *service = method->service->name;
-
-    text_add(out,
-             "\nstatic enum idem_status\n"
-             "invoke_%s(const void *handlers,\n"
-             "    struct idem_context *context,\n"
-             "    const struct ProtobufCMessage *request,\n"
-             "    struct ProtobufCMessage *reply)\n{\n"
-             "    const struct %s_handlers *table = handlers;\n\n"
-             "    (void)reply;\n",
-             method->name, service);
+    emit_invoke_head(out, method, "enum idem_status", "invoke");
+    text_add(out, "\n    (void)reply;\n");
     text_add(out,
              "    if (!table->%s || !table->%s_messages)\n"
              "        return idem_context_fail(context, IDEM_UNIMPLEMENTED,\n"
@@ -24,20 +15,14 @@ emit_resume_invokes(struct text *out, const struct method *method)
              "    return table->%s(context, (const %s *)request);\n}\n",
              method->slot, method->snake, method->shout, method->slot,
              method->input->alias);
+    emit_invoke_head(out, method, "enum idem_status", "messages");
     text_add(out,
-             "\nstatic enum idem_status\n"
-             "messages_%s(const void *handlers,\n"
-             "    struct idem_context *context,\n"
-             "    const struct ProtobufCMessage *request,\n"
-             "    struct ProtobufCMessage *reply)\n{\n"
-             "    const struct %s_handlers *table = handlers;\n\n"
-             "    (void)reply;\n"
+             "\n    (void)reply;\n"
              "    return table->%s_messages(context,\n"
              "        (const %s *)request,\n"
              "        (struct %s_server_stream *)\n"
              "            idem_context_stream(context));\n}\n",
-             method->name, service, method->snake, method->input->alias,
-             method->name);
+             method->snake, method->input->alias, method->name);
 }
 
 void
@@ -47,16 +32,9 @@ emit_stream_invoke(struct text *out, const struct method *method)
         emit_resume_invokes(out, method);
         return;
     }
+    emit_invoke_head(out, method, "enum idem_status", "invoke");
     text_add(out,
-             "\nstatic enum idem_status\n"
-             "invoke_%s(const void *handlers,\n"
-             "    struct idem_context *context,\n"
-             "    const struct ProtobufCMessage *request,\n"
-             "    struct ProtobufCMessage *reply)\n{\n"
-             "    const struct %s_handlers *table = handlers;\n\n",
-             method->name, method->service->name);
-    text_add(out,
-             "    if (!table->%s)\n"
+             "\n    if (!table->%s)\n"
              "        return idem_context_fail(context, IDEM_UNIMPLEMENTED,\n"
              "            \"%%s has no handler\", %s_METHOD);\n",
              method->slot, method->shout);

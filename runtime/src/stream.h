@@ -165,6 +165,10 @@ const struct ProtobufCMessage *stream_read(struct idem_stream *stream);
  * goes. */
 void stream_pump(struct idem_stream *stream);
 
+/* With the lock, which is let go of: what was appended leaves, now or in the
+ * flight that the connection makes next. */
+void stream_flush(struct idem_stream *stream, bool now);
+
 /* With the lock: a write would be taken now. */
 bool stream_has_room(const struct idem_stream *stream);
 

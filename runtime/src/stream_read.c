@@ -143,24 +143,19 @@ give_credit(struct idem_stream *stream)
     uint8_t header[16];
     const struct header_window window = {.credit = (uint32_t)stream->taken};
     struct frame frame = {.type = FRAME_WINDOW, .header = {header, 0}};
-    struct connection *connection;
 
     frame.header.size = header_window_write(header, sizeof header, &window);
     pthread_mutex_lock(&stream->lock);
-    connection = stream->over || stream->in_ended ? NULL : stream->connection;
-    if (connection) {
-        connection_ref(connection);
+    if (stream->over || stream->in_ended || !stream->connection) {
+        pthread_mutex_unlock(&stream->lock);
+    } else {
         frame.stream = stream->id;
         stream->granted += (int64_t)stream->taken;
-        (void)connection_append(connection, &frame, (struct outbox_hold){0},
-                                NULL);
+        (void)connection_append(stream->connection, &frame,
+                                (struct outbox_hold){0}, NULL);
+        stream_flush(stream, false);
     }
-    pthread_mutex_unlock(&stream->lock);
     stream->taken = 0;
-    if (!connection)
-        return;
-    stream->side->flush(connection, false);
-    connection_unref(connection);
 }
 
 static enum idem_status
@@ -226,22 +221,6 @@ is_dry(const struct idem_stream *stream)
     return stream->over || (stream->server && stream->in_ended);
 }
 
-static void
-flush_now(struct idem_stream *stream)
-{
-    struct connection *connection;
-
-    pthread_mutex_lock(&stream->lock);
-    connection = stream->connection;
-    if (connection)
-        connection_ref(connection);
-    pthread_mutex_unlock(&stream->lock);
-    if (!connection)
-        return;
-    stream->side->flush(connection, true);
-    connection_unref(connection);
-}
-
 /* True: there is one, or was when the lock was let go of. */
 static bool
 await_message(struct idem_stream *stream)
@@ -249,7 +228,8 @@ await_message(struct idem_stream *stream)
     const struct idem_clock *clock = stream->call->base.clock;
     bool came;
 
-    flush_now(stream);
+    pthread_mutex_lock(&stream->lock);
+    stream_flush(stream, true);
     pthread_mutex_lock(&stream->lock);
     while (stream->in.filling.size == 0 && !is_dry(stream))
         clock->wait_until(clock, &stream->changed, &stream->lock, INT64_MAX);

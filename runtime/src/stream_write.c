@@ -145,21 +145,29 @@ fits(const struct idem_stream *stream, size_t size)
            (!stream->connection || size <= stream->peer_max);
 }
 
+void
+stream_flush(struct idem_stream *stream, bool now)
+{
+    struct connection *connection = stream->connection;
+
+    if (connection)
+        connection_ref(connection);
+    pthread_mutex_unlock(&stream->lock);
+    if (!connection)
+        return;
+    stream->side->flush(connection, now);
+    connection_unref(connection);
+}
+
 /* With the lock, which is let go of meanwhile: what is appended must not wait
  * for what this thread waits for. */
 static void
 await_room(struct idem_stream *stream)
 {
     const struct idem_clock *clock = stream->call->base.clock;
-    struct connection *connection = stream->connection;
 
-    if (connection) {
-        connection_ref(connection);
-        pthread_mutex_unlock(&stream->lock);
-        stream->side->flush(connection, true);
-        connection_unref(connection);
-        pthread_mutex_lock(&stream->lock);
-    }
+    stream_flush(stream, true);
+    pthread_mutex_lock(&stream->lock);
     while (why_closed(stream) == IDEM_OK && !stream_has_room(stream))
         clock->wait_until(clock, &stream->changed, &stream->lock, INT64_MAX);
 }
@@ -193,9 +201,9 @@ enum idem_status
 idem_stream_write(struct idem_stream *stream,
                   const struct ProtobufCMessage *message)
 {
-    struct connection *connection = NULL;
     struct idem_bytes bytes;
     struct idem_error err;
+    bool now;
     enum idem_status status = pack(stream, message, &bytes, &err);
 
     if (status == IDEM_OK && bytes.size > stream->max_message)
@@ -209,35 +217,23 @@ idem_stream_write(struct idem_stream *stream,
     pthread_mutex_lock(&stream->lock);
     status = put(stream, bytes);
     stream->mark = (struct idem_bytes){0};
-    if (status == IDEM_OK) {
-        connection = stream->connection;
-        connection_ref(connection);
+    if (status != IDEM_OK) {
+        pthread_mutex_unlock(&stream->lock);
+        return status;
     }
-    pthread_mutex_unlock(&stream->lock);
-    if (connection) {
-        stream->unflushed += bytes.size;
-        stream->side->flush(connection, stream->unflushed > UNFLUSHED_MAX);
-        if (stream->unflushed > UNFLUSHED_MAX)
-            stream->unflushed = 0;
-        connection_unref(connection);
-    }
-    return status;
+    stream->unflushed += bytes.size;
+    now = stream->unflushed > UNFLUSHED_MAX;
+    if (now)
+        stream->unflushed = 0;
+    stream_flush(stream, now);
+    return IDEM_OK;
 }
 
 void
 idem_stream_end(struct idem_stream *stream)
 {
-    struct connection *connection;
-
     pthread_mutex_lock(&stream->lock);
     stream->out_ended = true;
     stream_pump(stream);
-    connection = stream->connection;
-    if (connection)
-        connection_ref(connection);
-    pthread_mutex_unlock(&stream->lock);
-    if (!connection)
-        return;
-    stream->side->flush(connection, false);
-    connection_unref(connection);
+    stream_flush(stream, false);
 }
