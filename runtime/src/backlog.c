@@ -4,6 +4,7 @@
 #include <string.h>
 
 #define ROOM_FIRST 1024
+#define HEAD 5 /* size, squeezed */
 
 void
 backlog_fini(struct backlog *backlog)
@@ -31,14 +32,15 @@ reserve(struct backlog *backlog, size_t more)
 }
 
 bool
-backlog_put(struct backlog *backlog, struct idem_bytes message)
+backlog_put(struct backlog *backlog, struct idem_bytes message, bool squeezed)
 {
     uint32_t size = (uint32_t)message.size;
 
-    if (!reserve(backlog, sizeof size + message.size))
+    if (!reserve(backlog, HEAD + message.size))
         return false;
     memcpy(backlog->bytes + backlog->size, &size, sizeof size);
-    backlog->size += sizeof size;
+    backlog->bytes[backlog->size + sizeof size] = squeezed;
+    backlog->size += HEAD;
     if (size > 0)
         memcpy(backlog->bytes + backlog->size, message.data, size);
     backlog->size += size;
@@ -46,16 +48,18 @@ backlog_put(struct backlog *backlog, struct idem_bytes message)
 }
 
 bool
-backlog_next(struct backlog *backlog, struct idem_bytes *message)
+backlog_next(struct backlog *backlog, struct idem_bytes *message,
+             bool *squeezed)
 {
     uint32_t size;
 
     if (backlog_is_through(backlog))
         return false;
     memcpy(&size, backlog->bytes + backlog->at, sizeof size);
-    message->data = backlog->bytes + backlog->at + sizeof size;
+    *squeezed = backlog->bytes[backlog->at + sizeof size];
+    message->data = backlog->bytes + backlog->at + HEAD;
     message->size = size;
-    backlog->at += sizeof size + size;
+    backlog->at += HEAD + size;
     return true;
 }
 

@@ -6,20 +6,21 @@
 /* Messages one behind the other in one buffer, so that a message costs a copy
  * and no allocation. Empty when zeroed. */
 struct backlog {
-    uint8_t *bytes; /* each behind its size in 4 bytes */
+    uint8_t *bytes; /* each behind its size in 4 bytes and one of flags */
     size_t size, room;
     size_t at; /* of the next */
 };
 
 void backlog_fini(struct backlog *backlog);
 
-/* False: out of memory. */
-bool backlog_put(struct backlog *backlog, struct idem_bytes message)
-    IDEM_MUST_CHECK;
+/* squeezed: its bytes are what codec.h makes of a message; comes back with it.
+ * False: out of memory. */
+bool backlog_put(struct backlog *backlog, struct idem_bytes message,
+                 bool squeezed) IDEM_MUST_CHECK;
 
 /* The view is good until the next put. False: there is none behind. */
-bool backlog_next(struct backlog *backlog, struct idem_bytes *message)
-    IDEM_MUST_CHECK;
+bool backlog_next(struct backlog *backlog, struct idem_bytes *message,
+                  bool *squeezed) IDEM_MUST_CHECK;
 
 /* None is left; a buffer over keep bytes is given back. */
 void backlog_clear(struct backlog *backlog, size_t keep);

@@ -248,6 +248,8 @@ begin(struct idem_channel *channel, const struct idem_method *method,
                         channel->options.max_message,
                         channel->options.stream_window);
     IDEM_ASSERT(stream);
+    if (!options->no_compression)
+        stream_compress(stream, &channel->options.compression);
     stream->blocks = !glue;
     stream->keeps = (method->streams & IDEM_STREAMS_CLIENT) &&
                     chain_has_band(&channel->chain, IDEM_BAND_RETRY);

@@ -10,15 +10,15 @@ inflow_fini(struct inflow *inflow)
 }
 
 bool
-inflow_put(struct inflow *inflow, struct idem_bytes message)
+inflow_put(struct inflow *inflow, struct idem_bytes message, bool squeezed)
 {
-    return backlog_put(&inflow->filling, message);
+    return backlog_put(&inflow->filling, message, squeezed);
 }
 
 bool
-inflow_next(struct inflow *inflow, struct idem_bytes *message)
+inflow_next(struct inflow *inflow, struct idem_bytes *message, bool *squeezed)
 {
-    return backlog_next(&inflow->reading, message);
+    return backlog_next(&inflow->reading, message, squeezed);
 }
 
 bool

@@ -14,13 +14,13 @@ struct inflow {
 void inflow_fini(struct inflow *inflow);
 
 /* With the lock. False: out of memory. */
-bool inflow_put(struct inflow *inflow, struct idem_bytes message)
+bool inflow_put(struct inflow *inflow, struct idem_bytes message, bool squeezed)
     IDEM_MUST_CHECK;
 
 /* The reader's. The view is good until inflow_turn. False: its half is
  * through. */
-bool inflow_next(struct inflow *inflow, struct idem_bytes *message)
-    IDEM_MUST_CHECK;
+bool inflow_next(struct inflow *inflow, struct idem_bytes *message,
+                 bool *squeezed) IDEM_MUST_CHECK;
 
 /* With the lock, by the reader, when its half is through. False: nothing has
  * come. */

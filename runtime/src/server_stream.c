@@ -92,6 +92,7 @@ server_stream_new(struct server_call *call)
 
     if (!stream)
         return false;
+    stream_compress(stream, &options->compression);
     stream->blocks = call->call.base.method->dispatch != IDEM_DISPATCH_ASYNC;
     /* Of the other style no callback runs before the handler has. */
     stream->delivering = !stream->blocks;

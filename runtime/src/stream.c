@@ -1,5 +1,7 @@
 #include "stream.h"
 
+#include "codec.h"
+
 #include <stdlib.h>
 
 /* The life of a stream's end, and what may end it. */
@@ -27,6 +29,7 @@ stream_new(struct call *call, bool server, const struct stream_side *side,
     stream->out_ended = !(method->streams &
                           (server ? IDEM_STREAMS_SERVER : IDEM_STREAMS_CLIENT));
     stream->in_ended = server && !(method->streams & IDEM_STREAMS_CLIENT);
+    atomic_init(&stream->codecs, CODECS);
     pthread_mutex_init(&stream->lock, NULL);
     pthread_cond_init(&stream->changed, NULL);
     call->stream = stream;
@@ -50,6 +53,14 @@ stream_fini(struct idem_stream *stream)
 }
 
 void
+stream_compress(struct idem_stream *stream,
+                const struct idem_compression *compression)
+{
+    if (compression->codec != IDEM_CODEC_NONE)
+        stream->compression = compression;
+}
+
+void
 stream_place(struct idem_stream *stream, struct connection *connection,
              uint32_t id)
 {
@@ -60,6 +71,7 @@ stream_place(struct idem_stream *stream, struct connection *connection,
     stream->connection = connection;
     stream->id = id;
     stream->peer_max = peer->max_message;
+    atomic_store(&stream->codecs, peer->codecs);
     stream->credit = peer->stream_window;
     stream->granted = stream->window;
     stream->written.at = 0;

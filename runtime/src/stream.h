@@ -7,6 +7,7 @@
 #include "connection.h"
 #include "inflow.h"
 
+#include <idem/compression.h>
 #include <idem/stream.h>
 
 /* One end of a call of many messages, the same on both sides: what is written
@@ -61,6 +62,8 @@ struct idem_stream {
     bool resumes; /* a server stream with a mode */
     bool keeps;   /* what is written is kept for another attempt */
     const struct ProtobufCMessageDescriptor *writes, *reads;
+    const struct idem_compression *compression; /* of what is written; NULL:
+                                                 * none */
     size_t max_message;
     uint32_t window; /* that the peer has from us */
     void *user;
@@ -89,6 +92,8 @@ struct idem_stream {
     uint8_t *token_room;     /* HEADER_TOKEN_MAX bytes; NULL: none has come */
     uint64_t came_since;     /* messages after it */
     size_t peer_max;         /* bytes of a message */
+    atomic_uint codecs;      /* that the peer opens; all until it has said so.
+                              * Read without the lock */
     int64_t credit;          /* to write; below 0 after a large message */
     struct backlog written;  /* what is kept; at: what this attempt has sent */
     bool out_ended;          /* this side has */
@@ -115,6 +120,11 @@ struct idem_stream {
 struct idem_stream *stream_new(struct call *call, bool server,
                                const struct stream_side *side,
                                size_t max_message, uint32_t window);
+
+/* What is written goes so to a peer that can open it. compression outlives the
+ * stream. Before anything is written. */
+void stream_compress(struct idem_stream *stream,
+                     const struct idem_compression *compression);
 
 /* With the call's memory. NULL is fine. */
 void stream_fini(struct idem_stream *stream);
@@ -157,8 +167,8 @@ enum idem_status stream_pass_hooks(struct idem_stream *stream, bool sent,
                                    struct idem_bytes *bytes,
                                    struct idem_error *err) IDEM_MUST_CHECK;
 
-/* The reader's: the next message that is there, through the hooks and unpacked.
- * NULL: none is, or the stream was failed. */
+/* The reader's: the next message that is there, opened, through the hooks and
+ * unpacked. NULL: none is, or the stream was failed. */
 const struct ProtobufCMessage *stream_read(struct idem_stream *stream);
 
 /* With the lock: what is kept and the end of this side, as far as the credit

@@ -1,5 +1,6 @@
 #include "stream.h"
 
+#include "codec.h"
 #include "header.h"
 
 #include <idem/message.h>
@@ -13,6 +14,18 @@
 
 #define UNPACKING_FIRST 2048
 
+static enum idem_status
+too_large(const struct idem_stream *stream, uint64_t number, size_t size,
+          struct idem_error *err)
+{
+    return idem_fail_reason(
+        err, IDEM_RESOURCE_EXHAUSTED,
+        stream->server ? IDEM_REQUEST_TOO_LARGE : IDEM_REPLY_TOO_LARGE,
+        "message %llu of the stream is %zu bytes, the %s takes %zu",
+        (unsigned long long)number, size, stream->server ? "server" : "channel",
+        stream->max_message);
+}
+
 /* --- The connection's thread --- */
 
 static enum idem_status
@@ -21,17 +34,6 @@ broken(const struct idem_stream *stream, const char *what,
 {
     return idem_fail(err, IDEM_INTERNAL, "message %llu of stream %u %s",
                      (unsigned long long)stream->n_came + 1, stream->id, what);
-}
-
-static enum idem_status
-too_large(const struct idem_stream *stream, size_t size, struct idem_error *err)
-{
-    return idem_fail_reason(
-        err, IDEM_RESOURCE_EXHAUSTED,
-        stream->server ? IDEM_REQUEST_TOO_LARGE : IDEM_REPLY_TOO_LARGE,
-        "message %llu of the stream is %zu bytes, the %s takes %zu",
-        (unsigned long long)stream->n_came + 1, size,
-        stream->server ? "server" : "channel", stream->max_message);
 }
 
 /* With the lock: how far it has come, for who asks again. */
@@ -63,11 +65,12 @@ put(struct idem_stream *stream, const struct frame *frame,
     if (stream->granted <= 0)
         return broken(stream, "is past its credit", err);
     if (frame->oversize)
-        return too_large(stream, frame->payload.size, err);
+        return too_large(stream, stream->n_came + 1, frame->payload.size, err);
     stream->granted -= (int64_t)(frame->payload.size + STREAM_COST);
     if (stream->resumes && !note_mark(stream, frame))
         return broken(stream, "has a header that cannot be read", err);
-    if (!inflow_put(&stream->in, frame->payload))
+    if (!inflow_put(&stream->in, frame->payload,
+                    frame->flags & FRAME_FLAG_SQUEEZED))
         return idem_fail(err, IDEM_RESOURCE_EXHAUSTED,
                          "no memory for a message of %zu bytes",
                          frame->payload.size);
@@ -158,12 +161,39 @@ give_credit(struct idem_stream *stream)
     stream->taken = 0;
 }
 
+/* Here and not when it comes: what waits is as small as it came, and one
+ * message at a time is as large as it says. */
 static enum idem_status
-unpack(struct idem_stream *stream, struct idem_bytes bytes,
+open_message(struct idem_stream *stream, struct idem_bytes *bytes,
+             struct idem_error *err)
+{
+    struct idem_bytes squeezed = *bytes;
+
+    switch (
+        codec_open(bytes, squeezed, stream->max_message, stream->unpacking)) {
+    case CODEC_OPENED:
+        return IDEM_OK;
+    case CODEC_OVERSIZE:
+        return too_large(stream, stream->n_read, bytes->size, err);
+    case CODEC_NO_MEMORY:
+        return idem_fail(err, IDEM_RESOURCE_EXHAUSTED,
+                         "no memory for a message of %zu bytes", bytes->size);
+    case CODEC_BROKEN:
+        break;
+    }
+    return idem_fail_reason(
+        err, stream->server ? IDEM_INVALID_ARGUMENT : IDEM_INTERNAL,
+        IDEM_BAD_COMPRESSION,
+        "message %llu of the stream cannot be made of its %zu compressed bytes",
+        (unsigned long long)stream->n_read, squeezed.size);
+}
+
+static enum idem_status
+unpack(struct idem_stream *stream, struct idem_bytes bytes, bool squeezed,
        struct ProtobufCMessage **message, struct idem_error *err)
 {
     const struct idem_message_limits limits = {.max_size = stream->max_message};
-    enum idem_status status;
+    enum idem_status status = IDEM_OK;
 
     if (!stream->unpacking)
         stream->unpacking = arena_new(UNPACKING_FIRST, 0);
@@ -171,7 +201,10 @@ unpack(struct idem_stream *stream, struct idem_bytes bytes,
         return idem_fail(err, IDEM_RESOURCE_EXHAUSTED, "out of memory");
     arena_reset(stream->unpacking);
     stream->n_read++;
-    status = stream_pass_hooks(stream, false, &bytes, err);
+    if (squeezed)
+        status = open_message(stream, &bytes, err);
+    if (status == IDEM_OK)
+        status = stream_pass_hooks(stream, false, &bytes, err);
     if (status != IDEM_OK)
         return status;
     return idem_message_unpack(stream->reads, bytes, &limits, stream->unpacking,
@@ -195,14 +228,15 @@ stream_read(struct idem_stream *stream)
     struct ProtobufCMessage *message;
     struct idem_bytes bytes;
     struct idem_error err;
+    bool squeezed;
 
     if (stream->failed)
         return NULL;
-    if (!inflow_next(&stream->in, &bytes) &&
-        !(turn(stream) && inflow_next(&stream->in, &bytes)))
+    if (!inflow_next(&stream->in, &bytes, &squeezed) &&
+        !(turn(stream) && inflow_next(&stream->in, &bytes, &squeezed)))
         return NULL;
     stream->taken += bytes.size + STREAM_COST;
-    if (unpack(stream, bytes, &message, &err) != IDEM_OK) {
+    if (unpack(stream, bytes, squeezed, &message, &err) != IDEM_OK) {
         stream->failed = true;
         stream->side->fail(stream, &err);
         return NULL;

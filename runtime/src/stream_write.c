@@ -1,5 +1,7 @@
 #include "stream.h"
 
+#include "codec.h"
+#include "context.h"
 #include "header.h"
 
 #include <idem/message.h>
@@ -44,11 +46,13 @@ append(struct idem_stream *stream, uint8_t flags, struct idem_bytes message)
                             NULL);
 }
 
+/* bytes: the message, or with SQUEEZED what was made of it. */
 static void
-append_message(struct idem_stream *stream, struct idem_bytes message)
+append_message(struct idem_stream *stream, uint8_t more_flags,
+               struct idem_bytes bytes)
 {
-    append(stream, FRAME_FLAG_MESSAGE, message);
-    stream->credit -= (int64_t)(message.size + STREAM_COST);
+    append(stream, FRAME_FLAG_MESSAGE | more_flags, bytes);
+    stream->credit -= (int64_t)(bytes.size + STREAM_COST);
 }
 
 /* The server's side ends with END. */
@@ -64,11 +68,15 @@ void
 stream_pump(struct idem_stream *stream)
 {
     struct idem_bytes message;
+    bool squeezed;
 
     if (!stream->connection || stream->over)
         return;
-    while (stream->credit > 0 && backlog_next(&stream->written, &message))
-        append_message(stream, message);
+    /* What is kept is as it was before compression: the next server may not
+     * know how, and under locks nothing is compressed. */
+    while (stream->credit > 0 &&
+           backlog_next(&stream->written, &message, &squeezed))
+        append_message(stream, 0, message);
     if (is_to_say_last(stream)) {
         append(stream, FRAME_FLAG_LAST, (struct idem_bytes){0});
         stream->said_last = true;
@@ -96,7 +104,7 @@ keep(struct idem_stream *stream, struct idem_bytes message)
         return;
     }
     if (stream->written.size + message.size > KEPT_MAX ||
-        !backlog_put(&stream->written, message)) {
+        !backlog_put(&stream->written, message, false)) {
         stream_commit(stream);
         return;
     }
@@ -139,6 +147,27 @@ pack(struct idem_stream *stream, const struct ProtobufCMessage *message,
 }
 
 static bool
+goes_squeezed(const struct idem_stream *stream)
+{
+    const struct idem_compression *how = stream->compression;
+
+    return how && (atomic_load(&stream->codecs) & CODEC_BIT(how->codec)) &&
+           !(stream->server && stream->call->base.context->plain);
+}
+
+/* Before the lock: it takes its time. Empty: it goes as it is. */
+static struct idem_bytes
+squeeze(struct idem_stream *stream, struct idem_bytes message)
+{
+    struct idem_bytes squeezed;
+
+    if (goes_squeezed(stream) &&
+        codec_squeeze(&squeezed, stream->compression, message, stream->packing))
+        return squeezed;
+    return (struct idem_bytes){0};
+}
+
+static bool
 fits(const struct idem_stream *stream, size_t size)
 {
     return size <= stream->max_message &&
@@ -172,9 +201,10 @@ await_room(struct idem_stream *stream)
         clock->wait_until(clock, &stream->changed, &stream->lock, INT64_MAX);
 }
 
-/* With the lock. */
+/* With the lock. squeezed: what squeeze made of it. */
 static enum idem_status
-put(struct idem_stream *stream, struct idem_bytes bytes)
+put(struct idem_stream *stream, struct idem_bytes bytes,
+    struct idem_bytes squeezed)
 {
     enum idem_status status;
 
@@ -193,7 +223,10 @@ put(struct idem_stream *stream, struct idem_bytes bytes)
     if (!fits(stream, bytes.size))
         return IDEM_RESOURCE_EXHAUSTED;
     keep(stream, bytes);
-    append_message(stream, bytes);
+    if (squeezed.size > 0 && goes_squeezed(stream))
+        append_message(stream, FRAME_FLAG_SQUEEZED, squeezed);
+    else
+        append_message(stream, 0, bytes);
     return IDEM_OK;
 }
 
@@ -201,7 +234,7 @@ enum idem_status
 idem_stream_write(struct idem_stream *stream,
                   const struct ProtobufCMessage *message)
 {
-    struct idem_bytes bytes;
+    struct idem_bytes bytes, squeezed;
     struct idem_error err;
     bool now;
     enum idem_status status = pack(stream, message, &bytes, &err);
@@ -214,8 +247,9 @@ idem_stream_write(struct idem_stream *stream,
         stream->skip--;
         return IDEM_OK;
     }
+    squeezed = squeeze(stream, bytes);
     pthread_mutex_lock(&stream->lock);
-    status = put(stream, bytes);
+    status = put(stream, bytes, squeezed);
     stream->mark = (struct idem_bytes){0};
     if (status != IDEM_OK) {
         pthread_mutex_unlock(&stream->lock);

@@ -24,14 +24,23 @@ struct talk {
 };
 
 static void
-open_world(bool own_loop)
+open_world_with(bool own_loop, const struct idem_compression *compression)
 {
     const struct flow_options options = {
-        .server = {.stream_window = WINDOW},
-        .channel = {.stream_window = WINDOW, .own_loop = own_loop},
+        .server = {.stream_window = WINDOW, .compression = *compression},
+        .channel = {.stream_window = WINDOW,
+                    .own_loop = own_loop,
+                    .compression = *compression},
     };
 
     flow_world_open(&world, &options);
+}
+
+static void
+open_world(bool own_loop)
+{
+    open_world_with(own_loop,
+                    &(struct idem_compression){.codec = IDEM_CODEC_NONE});
 }
 
 static void
@@ -104,14 +113,13 @@ assert_talked(const struct talk *talk)
 }
 
 static void
-many_streams_talk_at_once_without_a_thread_each(void **state)
+talk_at_once(const struct idem_compression *compression)
 {
     static struct talk talks[STREAMS];
     struct flow_chat_async_stream *streams[STREAMS];
 
-    (void)state;
     memset(talks, 0, sizeof talks);
-    open_world(false);
+    open_world_with(false, compression);
     for (unsigned i = 0; i < STREAMS; i++) {
         talks[i].count = 200;
         talks[i].size = 50 * i;
@@ -124,6 +132,20 @@ many_streams_talk_at_once_without_a_thread_each(void **state)
         flow_chat_async_release(streams[i]);
     }
     flow_world_close(&world);
+}
+
+static void
+many_streams_talk_at_once_without_a_thread_each(void **state)
+{
+    (void)state;
+    talk_at_once(&(struct idem_compression){.codec = IDEM_CODEC_NONE});
+}
+
+static void
+many_streams_talk_compressed(void **state)
+{
+    (void)state;
+    talk_at_once(&(struct idem_compression){.codec = IDEM_CODEC_ZSTD});
 }
 
 static void
@@ -327,6 +349,7 @@ main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(many_streams_talk_at_once_without_a_thread_each),
+        cmocka_unit_test(many_streams_talk_compressed),
         cmocka_unit_test(a_message_that_is_not_taken_comes_again),
         cmocka_unit_test(closing_the_channel_ends_what_is_not_taken),
         cmocka_unit_test(in_a_loop_of_the_callers_nothing_runs_elsewhere),

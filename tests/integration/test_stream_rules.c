@@ -43,16 +43,10 @@ down(void **state)
 static void
 open_stream(uint32_t stream, const char *method, uint32_t streams)
 {
-    uint8_t header[FRAME_HEADER_MAX];
     const struct header_open open = {.method = idem_bytes_of(method),
                                      .streams = streams};
-    struct frame frame = {
-        .type = FRAME_OPEN, .stream = stream, .header = {header, 0}};
 
-    if (!(streams & IDEM_STREAMS_CLIENT))
-        frame.flags = FRAME_FLAG_LAST | FRAME_FLAG_MESSAGE;
-    frame.header.size = header_open_write(header, sizeof header, &open, NULL);
-    wire_send(&wire, &frame);
+    wire_open_stream(&wire, stream, &open, (struct idem_bytes){0});
 }
 
 static void
@@ -71,18 +65,6 @@ send_message(uint32_t stream, uint8_t flags, size_t size)
 }
 
 static void
-send_window(uint32_t stream, uint32_t credit)
-{
-    uint8_t header[16];
-    const struct header_window window = {credit};
-    struct frame frame = {
-        .type = FRAME_WINDOW, .stream = stream, .header = {header, 0}};
-
-    frame.header.size = header_window_write(header, sizeof header, &window);
-    wire_send(&wire, &frame);
-}
-
-static void
 assert_told(uint32_t stream, enum idem_status status, const char *words)
 {
     struct header_end end = wire_end(&wire, stream);
@@ -93,16 +75,6 @@ assert_told(uint32_t stream, enum idem_status status, const char *words)
     if (end.status != status || !strstr(message, words))
         fail_msg("%s: %s, not %s", idem_status_name(end.status), message,
                  words);
-}
-
-static void
-await_frame(struct wire *from, uint8_t type)
-{
-    struct frame frame;
-
-    do {
-        assert_true(wire_next(from, &frame));
-    } while (frame.type != type);
 }
 
 static void
@@ -124,11 +96,13 @@ a_message_past_the_credit_ends_its_stream(void **state)
 static void
 a_message_after_the_end_of_its_side_is_told(void **state)
 {
+    struct frame frame;
+
     (void)state;
     open_stream(1, FLOW_CHAT_METHOD, IDEM_STREAMS_BOTH);
     /* Its answer uses up our credit: the handler cannot answer the next. */
     send_message(1, FRAME_FLAG_MESSAGE, 960);
-    await_frame(&wire, FRAME_MESSAGE);
+    wire_await(&wire, FRAME_MESSAGE, &frame);
     send_message(1, FRAME_FLAG_LAST | FRAME_FLAG_MESSAGE, 900);
     send_message(1, FRAME_FLAG_MESSAGE, 900);
     assert_told(1, IDEM_INTERNAL, "message 3 of stream 1 is after the end");
@@ -179,9 +153,7 @@ a_message_of_a_stream_that_never_was_ends_the_connection(void **state)
     (void)state;
     open_stream(1, FLOW_SUM_METHOD, IDEM_STREAMS_CLIENT);
     send_message(9, FRAME_FLAG_MESSAGE, 10);
-    do {
-        assert_true(wire_next(&wire, &frame));
-    } while (frame.type != FRAME_GOAWAY);
+    wire_await(&wire, FRAME_GOAWAY, &frame);
     assert_true(header_goaway_read(frame.header, &goaway));
     assert_true(idem_bytes_equal(
         goaway.reason,
@@ -197,7 +169,7 @@ a_message_of_a_stream_that_is_over_is_not_one(void **state)
     send_message(1, FRAME_FLAG_LAST, 0);
     assert_int_equal(wire_end(&wire, 1).status, IDEM_OK);
     send_message(1, FRAME_FLAG_MESSAGE, 10);
-    send_window(1, 10);
+    wire_window(&wire, 1, 10);
     wire_ping(&wire);
 }
 
@@ -206,7 +178,7 @@ credit_over_31_bits_is_told(void **state)
 {
     (void)state;
     open_stream(1, FLOW_CHAT_METHOD, IDEM_STREAMS_BOTH);
-    send_window(1, INT32_MAX);
+    wire_window(&wire, 1, INT32_MAX);
     assert_told(1, IDEM_INTERNAL, "the WINDOWs of stream 1");
 }
 
@@ -292,6 +264,7 @@ static void
 a_server_that_breaks_a_rule_fails_its_stream(void **state)
 {
     struct fake_server fake;
+    struct frame frame;
     struct flow_chat_stream *stream;
     struct idem_outcome outcome;
     const struct frame last = {.type = FRAME_MESSAGE,
@@ -303,9 +276,9 @@ a_server_that_breaks_a_rule_fails_its_stream(void **state)
     fake.wire.stream_window = WINDOW;
     (void)wire_hello(&fake.wire, 0);
     stream = flow_chat_open(fake.channel, NULL);
-    await_frame(&fake.wire, FRAME_OPEN);
+    wire_await(&fake.wire, FRAME_OPEN, &frame);
     wire_send(&fake.wire, &last);
-    await_frame(&fake.wire, FRAME_CANCEL);
+    wire_await(&fake.wire, FRAME_CANCEL, &frame);
     assert_null(flow_chat_next(stream));
     assert_int_equal(flow_chat_finish(stream, &outcome), IDEM_INTERNAL);
     assert_int_equal(outcome.effect, IDEM_EFFECT_IN_DOUBT);
@@ -317,6 +290,7 @@ static void
 a_connection_that_is_lost_ends_its_streams(void **state)
 {
     struct fake_server fake;
+    struct frame frame;
     struct flow_chat_stream *stream;
     struct idem_outcome outcome;
     const struct frame message = {
@@ -327,7 +301,7 @@ a_connection_that_is_lost_ends_its_streams(void **state)
     fake.wire.stream_window = WINDOW;
     (void)wire_hello(&fake.wire, 0);
     stream = flow_chat_open(fake.channel, NULL);
-    await_frame(&fake.wire, FRAME_OPEN);
+    wire_await(&fake.wire, FRAME_OPEN, &frame);
     wire_send(&fake.wire, &message);
     assert_note(flow_chat_next(stream), 0, 0);
     shutdown(fake.wire.fd, SHUT_RDWR);

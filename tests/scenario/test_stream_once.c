@@ -103,15 +103,22 @@ tear_down(void **state)
 }
 
 static void
-tell_to_die(const struct site *site, const char *when)
+put_file(const struct site *site, const char *name)
 {
-    char name[32], path[160];
-    FILE *file;
+    char path[160];
+    FILE *file = fopen(tempdir_file(&site->dir, name, path, sizeof path), "w");
 
-    snprintf(name, sizeof name, "die.%s", when);
-    file = fopen(tempdir_file(&site->dir, name, path, sizeof path), "w");
     assert_non_null(file);
     fclose(file);
+}
+
+static void
+tell_to_die(const struct site *site, const char *when)
+{
+    char name[32];
+
+    snprintf(name, sizeof name, "die.%s", when);
+    put_file(site, name);
 }
 
 static int64_t
@@ -324,6 +331,21 @@ with_marks_it_goes_on_where_it_was(void **state)
     assert_true(follower.last_from > 58);
 }
 
+/* The first server sends its messages as they are, the others compressed. */
+static void
+compressed_it_goes_on_where_it_was(void **state)
+{
+    static const char *const whens[] = {"57", "58", "200"};
+    struct follower plain = {.key = "compressed"};
+    struct follower marked = {.key = "compressed-and-marked", .marked = true};
+
+    put_file(*state, "compress");
+    survive(*state, &plain, whens, 3);
+    survive(*state, &marked, whens, 3);
+    assert_int_equal(rows_of(*state, "compressed"), 1);
+    assert_true(marked.last_from > 58);
+}
+
 /* --- Two servers --- */
 
 static void
@@ -386,6 +408,7 @@ main(int argc, char **argv)
         cmocka_unit_test(with_marks_it_goes_on_where_it_was),
         cmocka_unit_test(two_servers_make_one_effect),
         cmocka_unit_test(a_connection_that_is_cut_is_made_again),
+        cmocka_unit_test(compressed_it_goes_on_where_it_was),
     };
 
     on_postgres = argc > 1 && strcmp(argv[1], "postgres") == 0;

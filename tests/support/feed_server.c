@@ -1,6 +1,7 @@
 /* feed_server: the service of feed.proto as a process that dies when it is told
  * to: before event N of a stream if there is a file die.N in its folder, which
- * is removed first; before the end, if die.end is there.
+ * is removed first; before the end, if die.end is there. Its messages travel
+ * compressed if there is a file compress when it starts.
  *
  *   feed_server ADDRESS FOLDER sqlite FILE
  *   feed_server ADDRESS FOLDER postgres CONNINFO
@@ -170,6 +171,19 @@ static const struct feed_handlers handlers = {
 
 /* --- The server --- */
 
+static struct idem_server_options
+options_of_folder(void)
+{
+    struct idem_server_options options = {0};
+    char path[512];
+
+    snprintf(path, sizeof path, "%s/compress", folder);
+    if (access(path, F_OK) == 0)
+        options.compression = (struct idem_compression){
+            .codec = IDEM_CODEC_ZSTD, .threshold = 64};
+    return options;
+}
+
 static struct idem_store *
 open_store(const char *kind, const char *where)
 {
@@ -190,6 +204,7 @@ open_store(const char *kind, const char *where)
 int
 main(int argc, char **argv)
 {
+    struct idem_server_options options;
     struct idem_server *server;
     struct idem_error err;
     sigset_t ends;
@@ -203,7 +218,8 @@ main(int argc, char **argv)
     sigaddset(&ends, SIGTERM);
     pthread_sigmask(SIG_BLOCK, &ends, NULL);
     folder = argv[2];
-    must(idem_server_open(&server, open_store(argv[3], argv[4]), NULL, NULL,
+    options = options_of_folder();
+    must(idem_server_open(&server, open_store(argv[3], argv[4]), &options, NULL,
                           &err),
          &err);
     must(feed_register(server, &handlers, NULL, &err), &err);

@@ -4,6 +4,8 @@
 
 #include "loopback.h"
 
+#include <idem/method.h>
+
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -169,14 +171,48 @@ wire_open(struct wire *wire, uint32_t stream, const struct header_open *open,
     wire_send(wire, &frame);
 }
 
+void
+wire_open_stream(struct wire *wire, uint32_t stream,
+                 const struct header_open *open, struct idem_bytes payload)
+{
+    uint8_t header[FRAME_HEADER_MAX];
+    struct frame frame = {
+        .type = FRAME_OPEN, .stream = stream, .header = {header, 0}};
+
+    if (!(open->streams & IDEM_STREAMS_CLIENT)) {
+        frame.flags = FRAME_FLAG_LAST | FRAME_FLAG_MESSAGE;
+        frame.payload = payload;
+    }
+    frame.header.size = header_open_write(header, sizeof header, open, NULL);
+    wire_send(wire, &frame);
+}
+
+void
+wire_window(struct wire *wire, uint32_t stream, uint32_t credit)
+{
+    uint8_t header[16];
+    const struct header_window window = {credit};
+    struct frame frame = {
+        .type = FRAME_WINDOW, .stream = stream, .header = {header, 0}};
+
+    frame.header.size = header_window_write(header, sizeof header, &window);
+    wire_send(wire, &frame);
+}
+
+void
+wire_await(struct wire *wire, uint8_t type, struct frame *frame)
+{
+    do
+        assert_true(wire_next(wire, frame));
+    while (frame->type != type);
+}
+
 uint32_t
 wire_await_open(struct wire *wire)
 {
     struct frame frame;
 
-    do
-        assert_true(wire_next(wire, &frame));
-    while (frame.type != FRAME_OPEN);
+    wire_await(wire, FRAME_OPEN, &frame);
     return frame.stream;
 }
 
@@ -226,9 +262,7 @@ wire_ping(struct wire *wire)
     struct frame frame = {.type = FRAME_PING, .payload = {text, sizeof text}};
 
     wire_send(wire, &frame);
-    do
-        assert_true(wire_next(wire, &frame));
-    while (frame.type != FRAME_PONG);
+    wire_await(wire, FRAME_PONG, &frame);
     assert_int_equal(frame.payload.size, sizeof text);
     assert_memory_equal(frame.payload.data, text, sizeof text);
 }

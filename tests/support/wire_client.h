@@ -34,6 +34,15 @@ struct header_settings wire_hello(struct wire *wire, uint32_t max_message);
 void wire_open(struct wire *wire, uint32_t stream,
                const struct header_open *open, struct idem_bytes payload);
 
+/* The OPEN of a stream: streams is the method's; payload the request, of one
+ * that only the server streams. */
+void wire_open_stream(struct wire *wire, uint32_t stream,
+                      const struct header_open *open,
+                      struct idem_bytes payload);
+
+/* So much more credit for that stream. */
+void wire_window(struct wire *wire, uint32_t stream, uint32_t credit);
+
 /* As a server: wait for the next request, past all other frames. Returns its
  * stream. */
 uint32_t wire_await_open(struct wire *wire);
@@ -45,6 +54,9 @@ void wire_answer(struct wire *wire, uint32_t stream,
 /* The next frame; its views are good until the next call. False: the server
  * has closed the connection. */
 bool wire_next(struct wire *wire, struct frame *frame);
+
+/* The next frame of that type, past all others. */
+void wire_await(struct wire *wire, uint8_t type, struct frame *frame);
 
 /* The END of that stream, or of any for 0, past all other frames. */
 struct header_end wire_end(struct wire *wire, uint32_t stream);

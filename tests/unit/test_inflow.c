@@ -9,15 +9,16 @@
 static void
 put(struct inflow *inflow, const char *text)
 {
-    assert_true(inflow_put(inflow, idem_bytes_of(text)));
+    assert_true(inflow_put(inflow, idem_bytes_of(text), false));
 }
 
 static void
 assert_next(struct inflow *inflow, const char *text)
 {
     struct idem_bytes message;
+    bool squeezed;
 
-    assert_true(inflow_next(inflow, &message));
+    assert_true(inflow_next(inflow, &message, &squeezed));
     assert_true(idem_bytes_equal(message, idem_bytes_of(text)));
 }
 
@@ -26,9 +27,10 @@ nothing_is_there_before_anything_came(void **state)
 {
     struct inflow inflow = {0};
     struct idem_bytes message;
+    bool squeezed;
 
     (void)state;
-    assert_false(inflow_next(&inflow, &message));
+    assert_false(inflow_next(&inflow, &message, &squeezed));
     assert_false(inflow_turn(&inflow));
     inflow_fini(&inflow);
 }
@@ -38,6 +40,7 @@ what_comes_while_one_reads_is_read_in_the_next_turn(void **state)
 {
     struct inflow inflow = {0};
     struct idem_bytes message;
+    bool squeezed;
 
     (void)state;
     put(&inflow, "one");
@@ -46,10 +49,10 @@ what_comes_while_one_reads_is_read_in_the_next_turn(void **state)
     assert_next(&inflow, "one");
     put(&inflow, "three");
     assert_next(&inflow, "");
-    assert_false(inflow_next(&inflow, &message));
+    assert_false(inflow_next(&inflow, &message, &squeezed));
     assert_true(inflow_turn(&inflow));
     assert_next(&inflow, "three");
-    assert_false(inflow_next(&inflow, &message));
+    assert_false(inflow_next(&inflow, &message, &squeezed));
     assert_false(inflow_turn(&inflow));
     inflow_fini(&inflow);
 }
@@ -60,13 +63,15 @@ large_messages_leave_no_large_buffer(void **state)
     struct inflow inflow = {0};
     uint8_t *bytes = calloc(1, 1 << 20);
     struct idem_bytes message;
+    bool squeezed;
 
     (void)state;
     assert_non_null(bytes);
     for (unsigned i = 0; i < 4; i++) {
-        assert_true(inflow_put(&inflow, (struct idem_bytes){bytes, 1 << 20}));
+        assert_true(
+            inflow_put(&inflow, (struct idem_bytes){bytes, 1 << 20}, false));
         assert_true(inflow_turn(&inflow));
-        assert_true(inflow_next(&inflow, &message));
+        assert_true(inflow_next(&inflow, &message, &squeezed));
         assert_int_equal(message.size, 1 << 20);
     }
     put(&inflow, "small");
@@ -82,13 +87,16 @@ what_was_put_can_be_read_again_from_the_beginning(void **state)
 {
     struct backlog backlog = {0};
     struct idem_bytes message;
+    bool squeezed;
 
     (void)state;
     for (unsigned round = 0; round < 3; round++) {
-        assert_true(backlog_put(&backlog, idem_bytes_of("x")));
+        assert_true(backlog_put(&backlog, idem_bytes_of("x"), round % 2));
         backlog.at = 0;
-        for (unsigned i = 0; i <= round; i++)
-            assert_true(backlog_next(&backlog, &message));
+        for (unsigned i = 0; i <= round; i++) {
+            assert_true(backlog_next(&backlog, &message, &squeezed));
+            assert_int_equal(squeezed, i % 2);
+        }
         assert_true(backlog_is_through(&backlog));
     }
     backlog_clear(&backlog, 0);

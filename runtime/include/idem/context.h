@@ -34,8 +34,9 @@ IDEM_API enum idem_status idem_context_fail_with(struct idem_context *context,
 IDEM_API void idem_context_retry_after(struct idem_context *context,
                                        int64_t ms);
 
-/* The reply is not compressed: a secret stands in it beside what the caller may
- * choose, and its size would tell (BREACH). */
+/* The reply is not compressed, nor what a stream writes from here on: a secret
+ * stands in it beside what the caller may choose, and its size would tell
+ * (BREACH). */
 IDEM_API void idem_context_send_plain(struct idem_context *context);
 
 /* Memory for the reply's strings and repeated fields, cleared: lives until the
