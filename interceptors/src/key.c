@@ -1,9 +1,12 @@
+#include "hex.h"
+
 #include <idem/call.h>
 #include <idem/context_once.h>
 #include <idem/digest.h>
 #include <idem/key.h>
 #include <idem/reason.h>
 
+#include <endian.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -16,14 +19,8 @@
 #define CRC_DIGITS 8
 #define WINDOW_DEFAULT_S 86400  /* options.proto, window_s */
 #define WINDOW_MAX_S 34560000   /* 400 days */
+#define WINDOW_ROOM 22          /* "_", any number, and the NUL */
 #define WALL_MAX_MS (1LL << 48) /* what a UUIDv7 holds */
-
-static void
-write_hex(char *text, const uint8_t *bytes, size_t size)
-{
-    for (size_t i = 0; i < size; i++)
-        snprintf(text + 2 * i, 3, "%02x", bytes[i]);
-}
 
 static int
 hex_digit(uint8_t c)
@@ -98,20 +95,27 @@ uuid_read(const uint8_t uuid[UUID_SIZE], int64_t *wall_ms)
 static void
 write_checksum(char *text)
 {
-    size_t size = strlen(text);
+    uint32_t crc = htobe32(idem_crc32c(idem_bytes_of(text)));
 
-    snprintf(text + size, CRC_DIGITS + 1, "%08" PRIx32,
-             idem_crc32c((struct idem_bytes){(const uint8_t *)text, size}));
+    hex_write(text + strlen(text), (const uint8_t *)&crc, sizeof(crc));
+}
+
+/* "idk_" 32 hex "_" window */
+static void
+write_head(char *text, const char *prefix, const uint8_t uuid[UUID_SIZE],
+           int64_t window_s)
+{
+    memcpy(text, prefix, PREFIX_SIZE);
+    text += PREFIX_SIZE;
+    hex_write(text, uuid, UUID_SIZE);
+    snprintf(text + 2 * UUID_SIZE, WINDOW_ROOM, "_%" PRId64, window_s);
 }
 
 static void
 write_minted(char *text, const uint8_t uuid[UUID_SIZE], int64_t window_s)
 {
-    char digits[2 * UUID_SIZE + 1];
-
-    write_hex(digits, uuid, UUID_SIZE);
-    snprintf(text, IDEM_KEY_MAX + 1, PREFIX "%s_%" PRId64 "_", digits,
-             window_s);
+    write_head(text, PREFIX, uuid, window_s);
+    strcat(text, "_");
     write_checksum(text);
 }
 
@@ -207,12 +211,9 @@ idem_session_mint(char *text, const struct idem_clock *clock, int64_t skew_ms,
                   int64_t window_ms)
 {
     uint8_t uuid[UUID_SIZE];
-    char digits[2 * UUID_SIZE + 1];
 
     make_uuid(uuid, clock, skew_ms);
-    write_hex(digits, uuid, UUID_SIZE);
-    snprintf(text, IDEM_SESSION_MAX, SESSION_PREFIX "%s_%" PRId64, digits,
-             window_s_of(window_ms));
+    write_head(text, SESSION_PREFIX, uuid, window_s_of(window_ms));
 }
 
 void
@@ -272,7 +273,7 @@ write_derived(char *text, struct idem_sha256 *sha, struct idem_bytes parent)
         return;
     }
     memcpy(text, "idd_", 5);
-    write_hex(text + 4, hash, sizeof(hash));
+    hex_write(text + 4, hash, sizeof(hash));
 }
 
 void

@@ -1,3 +1,5 @@
+#include "hex.h"
+
 #include <idem/digest.h>
 #include <idem/key.h>
 #include <idem/reason.h>
@@ -158,7 +160,6 @@ idem_key_from_fields(char *text, const struct idem_method *method,
                                 missing);
 
     memcpy(text, "idf_", 4);
-    for (size_t i = 0; i < sizeof(hash); i++)
-        snprintf(text + 4 + 2 * i, 3, "%02x", hash[i]);
+    hex_write(text + 4, hash, sizeof(hash));
     return IDEM_OK;
 }

@@ -1,3 +1,5 @@
+#include "hex.h"
+
 #include <idem/call.h>
 #include <idem/digest.h>
 #include <idem/log.h>
@@ -66,6 +68,7 @@ static void
 add_key(struct line *line, const struct log *log, struct idem_bytes key)
 {
     uint8_t hash[IDEM_SHA256_SIZE];
+    char digits[2 * KEY_HASH_BYTES + 1];
 
     if (key.size == 0)
         return;
@@ -74,9 +77,8 @@ add_key(struct line *line, const struct log *log, struct idem_bytes key)
         return;
     }
     idem_sha256_of(key, hash);
-    add(line, " key_hash=");
-    for (unsigned i = 0; i < KEY_HASH_BYTES; i++)
-        add(line, "%02x", hash[i]);
+    hex_write(digits, hash, KEY_HASH_BYTES);
+    add(line, " key_hash=%s", digits);
 }
 
 /* --- The call's end --- */

@@ -1,5 +1,7 @@
 #include "once_verdict.h"
 
+#include "hex.h"
+
 #include <idem/reason.h>
 
 #include <stdio.h>
@@ -40,13 +42,6 @@ static const struct refusal refusals[] = {
                              "the key was released since: repeat it"},
 };
 
-static void
-hex_prefix(char hex[2 * HEX_PREFIX + 1], const struct idem_fingerprint *of)
-{
-    for (unsigned i = 0; i < HEX_PREFIX; i++)
-        snprintf(hex + (size_t)2 * i, 3, "%02x", of->raw[i]);
-}
-
 /* "2026-11-29T21:51:03.564Z" */
 static void
 write_utc(char text[UTC_MAX], int64_t wall_ms)
@@ -67,8 +62,8 @@ refuse_reused(struct passage *passage)
     char mine[2 * HEX_PREFIX + 1], first[2 * HEX_PREFIX + 1];
     char when[UTC_MAX];
 
-    hex_prefix(mine, &ticket->fingerprint);
-    hex_prefix(first, &ticket->recorded);
+    hex_write(mine, ticket->fingerprint.raw, HEX_PREFIX);
+    hex_write(first, ticket->recorded.raw, HEX_PREFIX);
     write_utc(when, ticket->first_at_ms);
     idem_call_fail(passage->call, IDEM_INVALID_ARGUMENT, IDEM_EFFECT_REFUSED,
                    IDEM_KEY_REUSED,
@@ -134,7 +129,7 @@ verdict_reused_elsewhere(struct passage *passage)
 {
     char mine[2 * HEX_PREFIX + 1];
 
-    hex_prefix(mine, &passage->ticket.fingerprint);
+    hex_write(mine, passage->ticket.fingerprint.raw, HEX_PREFIX);
     idem_call_fail(passage->call, IDEM_INVALID_ARGUMENT, IDEM_EFFECT_REFUSED,
                    IDEM_KEY_REUSED,
                    "the key is in use for another request than %s", mine);

@@ -1,5 +1,6 @@
 #include "store_postgres.h"
 
+#include "store_postgres_epoch.h"
 #include "store_postgres_group.h"
 #include "store_postgres_joint.h"
 #include "store_postgres_keeper.h"
@@ -7,7 +8,6 @@
 #include "store_postgres_session.h"
 #include "store_postgres_statement.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -194,24 +194,10 @@ store_acknowledge(struct idem_store *store, struct idem_ticket *ticket)
     pg_store_post(pg_store_of(store), ticket, OPERATION_ACKNOWLEDGE);
 }
 
-/* Under the store's lock: is a session up that tells of another server by
- * losing its connection? */
-static bool
-knows_epoch(const struct pg_store *postgres)
-{
-    return postgres->pooled_conninfo ? postgres->up[PG_GROUP] > 0
-                                     : pg_store_serves(postgres, false);
-}
-
 static void
 store_epoch(struct idem_store *store, char *text)
 {
-    struct pg_store *postgres = pg_store_of(store);
-
-    pthread_mutex_lock(&postgres->lock);
-    snprintf(text, IDEM_EPOCH_MAX, "%s",
-             knows_epoch(postgres) ? postgres->epoch : "");
-    pthread_mutex_unlock(&postgres->lock);
+    pg_epoch_tell(pg_store_of(store), text);
 }
 
 /* A ticket that its asker waits for. */
@@ -315,6 +301,7 @@ store_free(struct idem_store *store)
     pg_lost_fini(&postgres->lost);
     pthread_cond_destroy(&postgres->keeper_wake);
     pthread_cond_destroy(&postgres->janitor_wake);
+    pthread_mutex_destroy(&postgres->epoch.lock);
     pthread_mutex_destroy(&postgres->lock);
     free(postgres->conninfo);
     free(postgres->pooled_conninfo);

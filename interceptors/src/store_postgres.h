@@ -20,7 +20,8 @@
  * session, whose thread sleeps while the handler writes through it. LEASED work
  * has sessions of its own, so that it never waits for a handler.
  *
- * Lock order: the store's lock is the only one; no callback runs under it. */
+ * Lock order: the store's lock, then that of a part of it (epoch, lost claims,
+ * windows), of which none is taken in another; no callback runs under one. */
 
 #define POSTGRES_SCHEMA_VERSION 4
 #define POSTGRES_TRIES 3 /* of a statement whose connection was lost */
@@ -100,6 +101,13 @@ struct pg_joining {
     unsigned most;
 };
 
+/* store_postgres_epoch.c */
+struct pg_epoch {
+    pthread_mutex_t lock; /* inside the store's */
+    bool known;
+    char text[IDEM_EPOCH_MAX];
+};
+
 struct pg_store {
     struct idem_store base;
     const struct idem_clock *clock;
@@ -118,6 +126,7 @@ struct pg_store {
     int stop_fd;
     struct windows windows;
     struct lost_claims lost;
+    struct pg_epoch epoch;
     atomic_uint doubts, doubts_settled; /* store_postgres_durable.h */
     atomic_uint tables; /* counted up when one of a handler's was changed */
 
@@ -134,7 +143,6 @@ struct pg_store {
     bool stopping;
     unsigned up[PG_ROLES];  /* sessions that are connected */
     struct idem_error away; /* why the last one could not connect */
-    char epoch[IDEM_EPOCH_MAX];
 };
 
 extern const struct idem_store_ops pg_store_ops;

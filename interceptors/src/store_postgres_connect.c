@@ -1,3 +1,4 @@
+#include "store_postgres_epoch.h"
 #include "store_postgres_error.h"
 #include "store_postgres_pooled.h"
 #include "store_postgres_session.h"
@@ -54,8 +55,7 @@ count_up(struct pg_session *session, const char *epoch)
     pthread_mutex_lock(&postgres->lock);
     postgres->up[session->role]++;
     session->counted = true;
-    if (!session->pooled)
-        snprintf(postgres->epoch, sizeof(postgres->epoch), "%s", epoch);
+    pg_epoch_note(postgres, session->pooled ? NULL : epoch);
     pthread_mutex_unlock(&postgres->lock);
 }
 
@@ -69,6 +69,7 @@ pg_session_close(struct pg_session *session)
         postgres->up[session->role]--;
     session->counted = false;
     session->soiled = false;
+    pg_epoch_note(postgres, NULL);
     pthread_mutex_unlock(&postgres->lock);
     pg_link_close(&session->link);
     pg_statements_fini(&session->statements);

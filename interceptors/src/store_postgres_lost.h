@@ -2,6 +2,7 @@
 #define STORE_POSTGRES_LOST_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 #include <idem/base.h>
 
@@ -13,6 +14,7 @@
 #define LOST_MAX 256
 
 struct lost_claims {
+    atomic_uint held; /* places that are not free */
     pthread_mutex_t lock;
     unsigned next;
     struct {

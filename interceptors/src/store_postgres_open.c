@@ -112,6 +112,7 @@ pg_store_new(const struct idem_postgres_options *options)
     if (options->pooled_conninfo)
         postgres->pooled_conninfo = strdup(options->pooled_conninfo);
     pthread_mutex_init(&postgres->lock, NULL);
+    pthread_mutex_init(&postgres->epoch.lock, NULL);
     pthread_cond_init(&postgres->keeper_wake, NULL);
     pthread_cond_init(&postgres->janitor_wake, NULL);
     pg_windows_init(&postgres->windows);

@@ -4,7 +4,9 @@
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
 
+#include <endian.h>
 #include <pthread.h>
+#include <string.h>
 
 /* Fetched once: OpenSSL 3 looks an algorithm up by name at each implicit use,
  * which costs more than to hash a small message. Lives as long as the process.
@@ -49,12 +51,54 @@ context_of(struct idem_sha256 *sha)
     return (EVP_MD_CTX *)sha;
 }
 
+/* A thread's context that is in no hash: to make one costs more than to hash a
+ * small message. */
+static pthread_key_t spare_key;
+static pthread_once_t spare_once = PTHREAD_ONCE_INIT;
+
+static void
+free_spare(void *context)
+{
+    EVP_MD_CTX_free(context);
+}
+
+static void
+make_spare_key(void)
+{
+    int rc = pthread_key_create(&spare_key, free_spare);
+
+    IDEM_ASSERT(rc == 0);
+}
+
+static EVP_MD_CTX *
+take_spare(void)
+{
+    EVP_MD_CTX *context;
+
+    pthread_once(&spare_once, make_spare_key);
+    context = pthread_getspecific(spare_key);
+    if (context)
+        pthread_setspecific(spare_key, NULL);
+    return context;
+}
+
+static void
+give_spare(EVP_MD_CTX *context)
+{
+    if (pthread_getspecific(spare_key) ||
+        pthread_setspecific(spare_key, context) != 0)
+        EVP_MD_CTX_free(context);
+}
+
 struct idem_sha256 *
 idem_sha256_new(void)
 {
-    EVP_MD_CTX *context = EVP_MD_CTX_new();
-    bool ready = context && EVP_DigestInit_ex(context, sha256(), NULL) == 1;
+    EVP_MD_CTX *context = take_spare();
+    bool ready;
 
+    if (!context)
+        context = EVP_MD_CTX_new();
+    ready = context && EVP_DigestInit_ex(context, sha256(), NULL) == 1;
     IDEM_ASSERT(ready);
     return (struct idem_sha256 *)context;
 }
@@ -67,15 +111,20 @@ idem_sha256_add(struct idem_sha256 *sha, const void *bytes, size_t size)
     IDEM_ASSERT(added);
 }
 
+/* A small part goes with its size: each add costs more than some bytes. */
 void
 idem_sha256_add_part(struct idem_sha256 *sha, struct idem_bytes part)
 {
-    uint8_t size[8];
+    uint8_t head[128];
+    uint64_t size = htole64(part.size);
+    bool whole = part.size <= sizeof(head) - sizeof(size);
 
-    for (unsigned i = 0; i < sizeof(size); i++)
-        size[i] = (uint8_t)((uint64_t)part.size >> (8 * i));
-    idem_sha256_add(sha, size, sizeof(size));
-    idem_sha256_add(sha, part.data, part.size);
+    memcpy(head, &size, sizeof(size));
+    if (whole && part.size > 0)
+        memcpy(head + sizeof(size), part.data, part.size);
+    idem_sha256_add(sha, head, sizeof(size) + (whole ? part.size : 0));
+    if (!whole)
+        idem_sha256_add(sha, part.data, part.size);
 }
 
 void
@@ -84,16 +133,16 @@ idem_sha256_finish(struct idem_sha256 *sha, uint8_t hash[IDEM_SHA256_SIZE])
     bool done = EVP_DigestFinal_ex(context_of(sha), hash, NULL) == 1;
 
     IDEM_ASSERT(done);
-    EVP_MD_CTX_free(context_of(sha));
+    give_spare(context_of(sha));
 }
 
 void
 idem_sha256_of(struct idem_bytes bytes, uint8_t hash[IDEM_SHA256_SIZE])
 {
-    bool done =
-        EVP_Digest(bytes.data, bytes.size, hash, NULL, sha256(), NULL) == 1;
+    struct idem_sha256 *sha = idem_sha256_new();
 
-    IDEM_ASSERT(done);
+    idem_sha256_add(sha, bytes.data, bytes.size);
+    idem_sha256_finish(sha, hash);
 }
 
 void

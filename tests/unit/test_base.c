@@ -114,6 +114,28 @@ parts_cannot_run_into_one_another(void **state)
     assert_false(idem_digest_equal(one, two, sizeof(one)));
 }
 
+/* A part is its size and its bytes, however large, and hashes of one thread do
+ * not mix. */
+static void
+a_part_is_its_size_and_its_bytes(void **state)
+{
+    static const uint8_t bytes[300] = {1, 2, 3};
+
+    (void)state;
+    for (size_t size = 0; size <= sizeof(bytes); size++) {
+        const uint8_t head[8] = {(uint8_t)size, (uint8_t)(size >> 8)};
+        uint8_t part[IDEM_SHA256_SIZE], plain[IDEM_SHA256_SIZE];
+        struct idem_sha256 *one = idem_sha256_new(), *two = idem_sha256_new();
+
+        idem_sha256_add(two, head, sizeof(head));
+        idem_sha256_add_part(one, (struct idem_bytes){bytes, size});
+        idem_sha256_add(two, bytes, size);
+        idem_sha256_finish(one, part);
+        idem_sha256_finish(two, plain);
+        assert_memory_equal(part, plain, sizeof(part));
+    }
+}
+
 static void
 a_number_between_is_between_and_reaches_both_ends(void **state)
 {
@@ -200,6 +222,7 @@ main(void)
         cmocka_unit_test(codes_and_effects_have_names),
         cmocka_unit_test(digests_are_those_of_the_standards),
         cmocka_unit_test(parts_cannot_run_into_one_another),
+        cmocka_unit_test(a_part_is_its_size_and_its_bytes),
         cmocka_unit_test(a_number_between_is_between_and_reaches_both_ends),
         cmocka_unit_test(the_clock_of_the_system_wakes_at_its_time),
         cmocka_unit_test(a_child_gets_other_random_bytes_than_its_parent),
