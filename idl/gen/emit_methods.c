@@ -136,14 +136,16 @@ emit_policy(struct text *out, const struct policy *policy)
              "        .read_only = %s,\n"
              "        .idempotent = %s,\n"
              "        .key_source = IDEM_KEY_%s,\n"
-             "        .key_required = %s,\n",
+             "        .key_required = %s,\n"
+             "        .secret_keys = %s,\n",
              policy->mode, policy->dispatch,
              policy->read_only ? "true" : "false",
              policy->idempotent ? "true" : "false",
              policy->key_session  ? "SESSION"
              : policy->key_fields ? "FIELDS"
                                   : "MINTED",
-             policy->key_required ? "true" : "false");
+             policy->key_required ? "true" : "false",
+             policy->options->secret_keys ? "true" : "false");
     text_add(out,
              "        .window_ms = %" PRId64 ",\n"
              "        .timeout_ms = %" PRId64 ",\n"

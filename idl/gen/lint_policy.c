@@ -27,6 +27,7 @@ enum {
     TRANSACTION = 19,
     GROUP = 20,
     EXECUTIONS = 22,
+    SECRET = 29,
 };
 
 #define DISPATCH_IS(name) IDEM__V1__METHOD_POLICY__DISPATCH__##name
@@ -148,6 +149,7 @@ check_unused(const struct check *check)
         int mode; /* 0: any that records */
     } rows[] = {
         {KEY, "key", check->policy->key, 0},
+        {SECRET, "secret_keys", o->secret_keys, 0},
         {WINDOW, "window_s", o->window_s, 0},
         {ALIAS, "alias", *o->alias, 0},
         {KEY_GROUP, "key_group", *o->key_group, 0},
@@ -306,6 +308,15 @@ check_scope(const struct check *check)
     }
 }
 
+/* A key of fields follows from the request, a session's from the channel. */
+static void
+check_secret(const struct check *check)
+{
+    if (check->options->secret_keys &&
+        (check->policy->key_fields || check->policy->key_session))
+        say(check, SECRET, "secret_keys is for key source MINTED only");
+}
+
 static void
 check_method(struct complaints *complaints, const struct model *model,
              const struct method *method)
@@ -322,6 +333,7 @@ check_method(struct complaints *complaints, const struct model *model,
     check_list(&check, RECORDED, "recorded", o->recorded, o->n_recorded);
     check_list(&check, RELEASED, "released", o->released, o->n_released);
     check_scope(&check);
+    check_secret(&check);
     lint_key(complaints, model, method);
     lint_retry(complaints, method);
     lint_limit(complaints, method);

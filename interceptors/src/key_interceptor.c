@@ -98,7 +98,7 @@ choose(struct key *key, struct idem_call *call, struct idem_error *err)
     enum idem_status status;
 
     if (call->key.data)
-        return idem_key_parse(&given, call->key, err);
+        return idem_key_admit(&given, call->method, call->key, err);
     if (call->parent) {
         idem_key_of_child(text, call->parent, call->method);
         return put(call, text, err);

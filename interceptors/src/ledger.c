@@ -24,7 +24,8 @@ find(struct idem_context *context, const char *name, const char *key,
         return idem_context_fail(context, IDEM_INVALID_ARGUMENT,
                                  "%s has no effect, so it keeps no records",
                                  method->name);
-    if (idem_key_parse(&ticket->id.key, idem_bytes_of(key), &err) != IDEM_OK)
+    if (idem_key_admit(&ticket->id.key, method, idem_bytes_of(key), &err) !=
+        IDEM_OK)
         return idem_context_fail_with(context, &err);
     ticket->id.tenant = idem_context_tenant(context);
     ticket->id.scope = method->scope;

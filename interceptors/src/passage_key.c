@@ -90,7 +90,7 @@ passage_identify(struct passage *passage, struct idem_error *err)
     enum idem_status status = find_key(passage->once, call, err);
 
     if (status == IDEM_OK)
-        status = idem_key_parse(&ticket->id.key, call->key, err);
+        status = idem_key_admit(&ticket->id.key, call->method, call->key, err);
     if (status != IDEM_OK)
         return status;
     fill_ticket(ticket, call);

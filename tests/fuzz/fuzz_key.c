@@ -34,6 +34,17 @@ check_child(const struct idem_key *key)
     IDEM_ASSERT(child.window_ms == key->window_ms);
 }
 
+/* docs/wire.md, section 10. */
+static void
+check_bits(struct idem_bytes text)
+{
+    unsigned bits = idem_key_bits(text);
+
+    IDEM_ASSERT(bits <= 6 * text.size);
+    text.size--;
+    IDEM_ASSERT(idem_key_bits(text) <= bits);
+}
+
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -50,5 +61,6 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (key.sequence > 0)
         check_session(&key);
     check_child(&key);
+    check_bits(key.text);
     return 0;
 }

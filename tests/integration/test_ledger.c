@@ -250,6 +250,8 @@ what_cannot_be_asked_is_refused_with_its_reason(void **state)
                        IDEM_INVALID_ARGUMENT, IDEM_KEY_CHARSET);
         assert_refused(*state, asks[i], &effects_add_method, "idk_1",
                        IDEM_INVALID_ARGUMENT, IDEM_KEY_FORMAT);
+        assert_refused(*state, asks[i], &effects_add_secret_method, "order-17",
+                       IDEM_INVALID_ARGUMENT, IDEM_KEY_WEAK);
     }
 }
 

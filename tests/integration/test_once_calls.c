@@ -320,6 +320,28 @@ keys_that_break_the_rules_do_nothing(void **state)
     assert_int_equal(stage_effects(stage), 0);
 }
 
+/* Fault 61, the client's side: it is not sent. */
+static void
+a_key_that_can_be_guessed_is_not_sent_where_keys_are_secret(void **state)
+{
+    struct stage *stage = *state;
+    effects_add_request request = request_of(7);
+    struct called called =
+        stage_call(stage, effects_add_secret, "order-17", &request);
+
+    assert_int_equal(called.status, IDEM_INVALID_ARGUMENT);
+    assert_int_equal(called.outcome.effect, IDEM_EFFECT_NOT_SENT);
+    assert_string_equal(called.outcome.reason, IDEM_KEY_WEAK);
+    called = stage_call(stage, effects_add_secret, NULL, &request);
+    assert_int_equal(called.outcome.effect, IDEM_EFFECT_COMMITTED);
+    called_free(&called);
+    called = stage_call(stage, effects_add_secret,
+                        "550e8400-e29b-41d4-a716-446655440000", &request);
+    assert_int_equal(called.outcome.effect, IDEM_EFFECT_COMMITTED);
+    called_free(&called);
+    assert_int_equal(stage_effects(stage), 2);
+}
+
 static void
 keys_that_look_like_commands_are_keys(void **state)
 {
@@ -419,6 +441,7 @@ main(void)
         TEST(a_leased_call_is_replayed_too),
         TEST(metadata_that_looks_like_a_key_is_none),
         TEST(keys_that_break_the_rules_do_nothing),
+        TEST(a_key_that_can_be_guessed_is_not_sent_where_keys_are_secret),
         TEST(keys_that_look_like_commands_are_keys),
         TEST(a_deadline_shorter_than_the_handler_leaves_one_effect),
         TEST(a_method_that_rejects_is_busy_and_then_replays),

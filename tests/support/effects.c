@@ -355,6 +355,7 @@ const struct effects_handlers effects_handlers = {
     .add_never = add,
     .add_order = add,
     .add_loose = add,
+    .add_secret = add,
     .add_small = add,
     .add_digest = add,
     .add_rebuild = add,

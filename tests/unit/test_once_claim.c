@@ -171,6 +171,30 @@ a_key_that_breaks_a_rule_is_refused_by_name(void **state)
     assert_int_equal(world_counts(world).refused, 7);
 }
 
+/* Fault 61: nor is the store asked for a key that its method finds weak. */
+static void
+a_key_that_can_be_guessed_is_refused_where_keys_are_secret(void **state)
+{
+    struct world *world = *state;
+    struct trial trial, hard;
+    struct trial_options options = {.method = &effects_add_secret_method,
+                                    .key = "order-20260917-000123"};
+
+    trial_begin(&trial, world, &options);
+    trial_await(&trial);
+    assert_refused(&trial, IDEM_INVALID_ARGUMENT, IDEM_KEY_WEAK);
+    assert_int_equal(trial.outcome.effect, IDEM_EFFECT_REFUSED);
+    assert_int_equal(world_counts(world).claims, 0);
+    options.key = "550e8400-e29b-41d4-a716-446655440000";
+    trial_begin(&hard, world, &options);
+    fake_store_next(&world->store, FAKE_CLAIM, IDEM_VERDICT_MINE);
+    trial_await_handler(&hard, 1);
+    trial_return(&hard, IDEM_OK, "seven");
+    fake_store_next(&world->store, FAKE_COMPLETE, IDEM_VERDICT_MINE);
+    trial_await(&hard);
+    assert_int_equal(hard.outcome.status, IDEM_OK);
+}
+
 static void
 a_key_need_not_be_there_when_the_method_says_so(void **state)
 {
@@ -376,6 +400,7 @@ main(void)
         TEST(an_empty_reply_is_replayed_as_an_empty_reply),
         TEST(a_recorded_error_is_replayed_with_its_words_and_trailers),
         TEST(a_key_that_breaks_a_rule_is_refused_by_name),
+        TEST(a_key_that_can_be_guessed_is_refused_where_keys_are_secret),
         TEST(a_key_need_not_be_there_when_the_method_says_so),
         TEST(a_key_of_fields_is_made_by_the_server),
         TEST(a_record_belongs_to_a_tenant_a_method_and_a_key),

@@ -63,6 +63,20 @@ IDEM_API enum idem_status idem_key_parse(struct idem_key *key,
                                          struct idem_error *err)
     IDEM_MUST_CHECK;
 
+/* How many bits a guesser has to find, at most 255 * 6: the estimate of
+ * docs/wire.md, section 3. A key that goes on is never weaker. */
+IDEM_API unsigned idem_key_bits(struct idem_bytes text);
+
+/**
+ * Read a key that somebody chose for a call of the method.
+ *
+ * @retval IDEM_INVALID_ARGUMENT  as idem_key_parse; or KEY_WEAK: the method has
+ * secret_keys, and the key is opaque and of less than 64 bits
+ */
+IDEM_API enum idem_status
+idem_key_admit(struct idem_key *key, const struct idem_method *method,
+               struct idem_bytes text, struct idem_error *err) IDEM_MUST_CHECK;
+
 /* The key of a call that a handler makes, without a word of its author's: the
  * same for the same execution's parent, method and step or number. It is of its
  * parent's tenant and scope too, for two of them may use one key for what has

@@ -155,6 +155,7 @@ struct idem_method {
 
     enum idem_key_source key_source;
     bool key_required;
+    bool secret_keys; /* an opaque key that can be guessed is refused */
     const struct idem_key_field *key_fields;
     unsigned n_key_fields;
     const struct idem_ignored_field *ignored;

@@ -10,6 +10,7 @@
 #define IDEM_KEY_CHARSET "KEY_CHARSET"
 #define IDEM_KEY_FORMAT "KEY_FORMAT"
 #define IDEM_KEY_MISSING "KEY_MISSING"
+#define IDEM_KEY_WEAK "KEY_WEAK"         /* secret_keys: it can be guessed */
 #define IDEM_KEY_MISMATCH "KEY_MISMATCH" /* not the one that fields make */
 
 /* INVALID_ARGUMENT: the key is recorded for another request. */
