@@ -73,7 +73,7 @@ request(struct idem_interceptor *self, struct idem_call *call)
 {
     struct once *once = (struct once *)self;
     struct passage *passage;
-    struct idem_error err = {.status = IDEM_OK};
+    struct idem_error err;
 
     if (call->method->mode == IDEM_MODE_NONE)
         return let_read(once, call);

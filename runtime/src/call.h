@@ -16,6 +16,13 @@
 
 struct call;
 
+/* Who has a call in his hands (call_hold.c, under the drawing). */
+enum call_hold {
+    CALL_LOOSE,  /* the walk */
+    CALL_KEPT,   /* somebody, since idem_call_keep */
+    CALL_TAKING, /* still he, and an interruption takes it back */
+};
+
 struct call_ops {
     /* The bottom of the chain: put the request on the wire, or run the handler.
      * Once per attempt. Same rules as a request hook: WAIT or ANSWER. */
@@ -54,10 +61,10 @@ struct call {
     bool sent;
     atomic_uint refs;
 
-    pthread_mutex_t lock;             /* guards the next three */
-    const struct idem_holder *holder; /* NULL: cannot be withdrawn */
-    void *with;
-    bool kept;
+    atomic_uint hold;                 /* enum call_hold */
+    const struct idem_holder *holder; /* NULL: cannot be withdrawn. Written … */
+    void *with;                       /* … while it is loose */
+    pthread_mutex_t lock;             /* an interruption's */
     atomic_uint interrupt; /* a status, written under the lock; OK: none */
 
     struct idem_timer deadline; /* holds a reference while it runs */
@@ -71,7 +78,7 @@ struct call {
     idem_attempt_done_fn *done; /* an attempt's: instead of the ops' finish */
     void *done_with;
 
-    void *state[CHAIN_MAX];
+    void *state[CHAIN_MAX]; /* those that the chain has */
 };
 
 /* Clear and start with one reference, the walk's. base.clock, timers, method,
@@ -102,6 +109,22 @@ void call_begin_until(struct call *call, int64_t end_ns);
  * server; on the reply side that of the attempt which is over, and an OK stays.
  * First one wins. The caller has a reference. */
 void call_interrupt(struct call *call, enum idem_status status);
+
+/* Move the call along its chain until somebody keeps it or it is answered. From
+ * here to the end of the walk the call is not ours once a turn has said WAIT;
+ * only our reference is. */
+void call_walk(struct call *call, enum idem_step step);
+
+/* What a call that goes up from the request side has done. */
+enum idem_effect call_effect_so_far(const struct call *call);
+
+/* Whoever kept it does not any more. */
+void call_let_go(struct call *call);
+
+/* A hook has returned IDEM_WAIT. An interruption between its keep and its
+ * putting the call away found nothing to withdraw; look again. The walk's
+ * second reference makes that safe although the call may be far away by now. */
+enum idem_step call_after_wait(struct call *call);
 
 /* Write the call's key into its outcome. The walk does so at the end; a handler
  * reads it there (idem_context_key). */

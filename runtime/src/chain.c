@@ -15,6 +15,19 @@ write_text(struct chain *chain)
                              "%s%s", i ? " > " : "", chain->at[i]->ops->name);
 }
 
+static void
+plan_walk(struct chain *chain)
+{
+    chain->down[chain->count] = (unsigned char)chain->count;
+    for (unsigned i = chain->count; i-- > 0;)
+        chain->down[i] =
+            chain->at[i]->ops->request ? (unsigned char)i : chain->down[i + 1];
+    chain->up[0] = 0;
+    for (unsigned i = 0; i < chain->count; i++)
+        chain->up[i + 1] =
+            chain->at[i]->ops->reply ? (unsigned char)(i + 1) : chain->up[i];
+}
+
 static enum idem_status
 refuse(struct idem_interceptor *interceptor, enum idem_status status,
        const char *why, struct idem_error *err)
@@ -45,6 +58,7 @@ chain_add(struct chain *chain, struct idem_interceptor *interceptor,
     chain->at[place] = interceptor;
     interceptor->slot = chain->count++;
     chain->n_listen += interceptor->ops->message != NULL;
+    plan_walk(chain);
     write_text(chain);
     return IDEM_OK;
 }

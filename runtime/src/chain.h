@@ -11,6 +11,11 @@ struct chain {
     struct idem_interceptor *at[CHAIN_MAX];
     unsigned count;
     unsigned n_listen; /* that have a message hook */
+
+    /* The walk's plan: only those that have a hook get a turn. down[i]: the
+     * first from place i on with a request hook; count: the endpoint. up[i]:
+     * one more than the last above i with a reply hook; 0: none. */
+    unsigned char down[CHAIN_MAX + 1], up[CHAIN_MAX + 1];
     bool sealed;
     char text[512]; /* "deadline > key > retry" */
 };

@@ -247,7 +247,7 @@ channel_run(struct client_call *call, const struct ProtobufCMessage *request,
             const struct idem_call_options *options)
 {
     struct idem_call *base = &call->call.base;
-    struct idem_error err = {0};
+    struct idem_error err;
     enum idem_status status = channel_take(call, request, options, &err);
     struct client_call *outer = starting;
 

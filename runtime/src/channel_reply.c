@@ -139,8 +139,8 @@ channel_take_end(struct client_call *call, const struct frame *frame)
     note_skew(call->channel, end.server_time_ms);
     if (base->outcome.effect == IDEM_EFFECT_REFUSED)
         call->tried |= call->bit;
-    if (header_end_trailers(frame->header, &base->trailers, base->arena,
-                            &err) != IDEM_OK) {
+    if (header_end_trailers(end.trailers, &base->trailers, base->arena, &err) !=
+        IDEM_OK) {
         idem_call_fail_with(base, base->outcome.effect, &err);
         return;
     }

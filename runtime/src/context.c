@@ -1,5 +1,6 @@
 #include "context.h"
 
+#include "blank.h"
 #include "call.h"
 #include "clock_held.h"
 #include "metadata.h"
@@ -34,14 +35,17 @@ context_current(void)
 void
 context_init(struct idem_context *context, struct idem_call *call, void *user)
 {
-    *context = (struct idem_context){.call = call, .user = user};
+    memset(context, 0, offsetof(struct idem_context, error));
+    blank_error(&context->error);
+    context->call = call;
+    context->user = user;
     call->context = context;
 }
 
 void
 context_begin(struct idem_context *context)
 {
-    context->error = (struct idem_error){.status = IDEM_OK};
+    blank_error(&context->error);
     context->retry_after_ms = -1;
     context->made = NULL;
     context->call->trailers = (struct idem_metadata){0};

@@ -21,8 +21,7 @@ struct context_made {
 struct idem_context {
     struct idem_call *call;
     void *user;
-    struct idem_error error; /* what the handler said; status OK: nothing */
-    int64_t retry_after_ms;  /* what it asks for; -1: nothing */
+    int64_t retry_after_ms; /* what it asks for; -1: nothing */
     int64_t fence;
     int64_t parent_fence;
     atomic_bool lost; /* the lease; set on any thread */
@@ -33,6 +32,8 @@ struct idem_context {
     enum idem_probed probed;
     void (*run)(struct idem_context *context); /* the endpoint's */
     struct context_made *made;                 /* in the call's arena */
+
+    struct idem_error error; /* what the handler said; status OK: nothing */
 };
 
 /* The author's code begins to run on this thread for that context, or is over

@@ -22,7 +22,8 @@ struct header_open {
     uint32_t streams; /* bits: 1 the client's side, 2 the server's */
     struct idem_bytes resume_token;
     uint64_t resume_after;
-    bool plain_reply; /* do not compress it */
+    bool plain_reply;           /* do not compress it */
+    struct idem_bytes metadata; /* when read: the part that has its entries */
 };
 
 struct header_end {
@@ -36,6 +37,7 @@ struct header_end {
     bool has_retry_after;
     uint64_t retry_after_ms;
     int64_t server_time_ms;
+    struct idem_bytes trailers; /* when read: the part that has its entries */
 };
 
 struct header_settings {
@@ -95,8 +97,9 @@ bool header_window_read(struct idem_bytes bytes, struct header_window *window)
 bool header_goaway_read(struct idem_bytes bytes, struct header_goaway *goaway)
     IDEM_MUST_CHECK;
 
-/* The entries of an OPEN or END whose fields were read already, copied. As
- * idem_metadata_add; INTERNAL also for a broken entry. */
+/* The entries of an OPEN or END whose fields were read already, copied; bytes
+ * are the header, or the part of it that has them. As idem_metadata_add;
+ * INTERNAL also for a broken entry. */
 enum idem_status header_open_metadata(struct idem_bytes bytes,
                                       struct idem_metadata *metadata,
                                       struct idem_arena *arena,

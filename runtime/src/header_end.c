@@ -74,15 +74,21 @@ header_end_read(struct idem_bytes bytes, struct header_end *end)
     int more;
 
     *end = (struct header_end){0};
-    while ((more = header_next_field(&reader, &field)) > 0) {
+    for (;;) {
+        const uint8_t *from = reader.at;
+
+        more = header_next_field(&reader, &field);
+        if (more <= 0)
+            return more == 0;
         if (field.type == WIRE_VARINT)
             take_varint(end, &field);
         else if (field.type == WIRE_BYTES && field.number == END_MESSAGE)
             end->message = field.bytes;
         else if (field.type == WIRE_BYTES && field.number == END_REASON)
             end->reason = field.bytes;
+        else if (field.type == WIRE_BYTES && field.number == END_TRAILERS)
+            header_note_entry(&end->trailers, from, &reader);
     }
-    return more == 0;
 }
 
 enum idem_status

@@ -68,6 +68,24 @@ take_varint(struct header_open *open, const struct wire_field *field)
     }
 }
 
+static void
+take_bytes(struct header_open *open, const struct wire_field *field)
+{
+    switch (field->number) {
+    case OPEN_METHOD:
+        open->method = field->bytes;
+        break;
+    case OPEN_KEY:
+        open->key = field->bytes;
+        break;
+    case OPEN_RESUME_TOKEN:
+        open->resume_token = field->bytes;
+        break;
+    default:
+        break;
+    }
+}
+
 bool
 header_open_read(struct idem_bytes bytes, struct header_open *open)
 {
@@ -76,17 +94,19 @@ header_open_read(struct idem_bytes bytes, struct header_open *open)
     int more;
 
     *open = (struct header_open){0};
-    while ((more = header_next_field(&reader, &field)) > 0) {
+    for (;;) {
+        const uint8_t *from = reader.at;
+
+        more = header_next_field(&reader, &field);
+        if (more <= 0)
+            return more == 0;
         if (field.type == WIRE_VARINT)
             take_varint(open, &field);
-        else if (field.type == WIRE_BYTES && field.number == OPEN_METHOD)
-            open->method = field.bytes;
-        else if (field.type == WIRE_BYTES && field.number == OPEN_KEY)
-            open->key = field.bytes;
-        else if (field.type == WIRE_BYTES && field.number == OPEN_RESUME_TOKEN)
-            open->resume_token = field.bytes;
+        else if (field.type == WIRE_BYTES && field.number == OPEN_METADATA)
+            header_note_entry(&open->metadata, from, &reader);
+        else if (field.type == WIRE_BYTES)
+            take_bytes(open, &field);
     }
-    return more == 0;
 }
 
 enum idem_status

@@ -83,76 +83,91 @@ header_put_metadata(struct wire_writer *writer, uint32_t number,
     }
 }
 
-static bool
-get_long_varint(struct wire_reader *reader, uint64_t *value)
+/* Behind the varint; NULL: cut, or over 64 bits. */
+static const uint8_t *
+get_long_varint(const uint8_t *at, const uint8_t *end, uint64_t *value)
 {
     uint64_t sum = 0;
 
-    for (unsigned i = 0; i < VARINT_MAX && reader->at < reader->end; i++) {
-        uint8_t byte = *reader->at++;
+    for (unsigned shift = 0; at < end; shift += 7) {
+        uint8_t byte = *at++;
 
-        if (i == VARINT_MAX - 1 && byte > 1)
-            return false;
-        sum |= (uint64_t)(byte & 0x7f) << (7 * i);
+        if (shift == 7 * (VARINT_MAX - 1) && byte > 1)
+            return NULL;
+        sum |= (uint64_t)(byte & 0x7f) << shift;
         if (byte < 0x80) {
             *value = sum;
-            return true;
+            return at;
         }
     }
-    return false;
+    return NULL;
 }
 
-static inline bool
-get_varint(struct wire_reader *reader, uint64_t *value)
+static inline const uint8_t *
+get_varint(const uint8_t *at, const uint8_t *end, uint64_t *value)
 {
-    if (reader->at < reader->end && *reader->at < 0x80) {
-        *value = *reader->at++;
-        return true;
-    }
-    return get_long_varint(reader, value);
+    if (at == end || *at >= 0x80)
+        return get_long_varint(at, end, value);
+    *value = *at;
+    return at + 1;
 }
 
-static bool
-get_bytes(struct wire_reader *reader, uint64_t size, struct idem_bytes *bytes)
+static inline const uint8_t *
+get_bytes(const uint8_t *at, const uint8_t *end, uint64_t size,
+          struct idem_bytes *bytes)
 {
-    if (size > (size_t)(reader->end - reader->at))
-        return false;
-    *bytes = (struct idem_bytes){reader->at, (size_t)size};
-    reader->at += size;
-    return true;
+    if (size > (size_t)(end - at))
+        return NULL;
+    *bytes = (struct idem_bytes){at, (size_t)size};
+    return at + size;
 }
 
-static bool
-get_value(struct wire_reader *reader, struct wire_field *field)
+static const uint8_t *
+get_value(const uint8_t *at, const uint8_t *end, struct wire_field *field)
 {
     uint64_t size;
 
     switch (field->type) {
     case WIRE_VARINT:
-        return get_varint(reader, &field->varint);
+        return get_varint(at, end, &field->varint);
     case WIRE_FIXED64:
-        return get_bytes(reader, 8, &field->bytes);
+        return get_bytes(at, end, 8, &field->bytes);
     case WIRE_FIXED32:
-        return get_bytes(reader, 4, &field->bytes);
+        return get_bytes(at, end, 4, &field->bytes);
     case WIRE_BYTES:
-        return get_varint(reader, &size) &&
-               get_bytes(reader, size, &field->bytes);
+        at = get_varint(at, end, &size);
+        return at ? get_bytes(at, end, size, &field->bytes) : NULL;
     }
-    return false;
+    return NULL;
 }
 
 int
 header_next_field(struct wire_reader *reader, struct wire_field *field)
 {
+    const uint8_t *at = reader->at;
     uint64_t tag;
 
-    if (reader->at == reader->end)
+    if (at == reader->end)
         return 0;
-    if (!get_varint(reader, &tag) || tag >> 3 == 0 || tag > UINT32_MAX)
+    at = get_varint(at, reader->end, &tag);
+    if (!at || tag >> 3 == 0 || tag > UINT32_MAX)
         return -1;
     field->number = (uint32_t)(tag >> 3);
     field->type = (enum wire_type)(tag & 7);
-    return get_value(reader, field) ? 1 : -1;
+    at = get_value(at, reader->end, field);
+    if (!at)
+        return -1;
+    reader->at = at;
+    return 1;
+}
+
+void
+header_note_entry(struct idem_bytes *entries, const uint8_t *from,
+                  const struct wire_reader *reader)
+{
+    if (!entries->data)
+        entries->data = from;
+    entries->size = (size_t)(reader->at - entries->data);
 }
 
 static enum idem_status

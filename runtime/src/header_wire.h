@@ -43,6 +43,11 @@ void header_put_metadata(struct wire_writer *writer, uint32_t number,
 /* 1: a field. 0: the end. -1: broken (cut, over-long, a group, number 0). */
 int header_next_field(struct wire_reader *reader, struct wire_field *field);
 
+/* The field just read, which began there, is one of many: widen what holds them
+ * all, so that header_read_metadata need not look at what is before. */
+void header_note_entry(struct idem_bytes *entries, const uint8_t *from,
+                       const struct wire_reader *reader);
+
 /* All entries of a field number. */
 enum idem_status header_read_metadata(struct idem_bytes bytes, uint32_t number,
                                       struct idem_metadata *metadata,

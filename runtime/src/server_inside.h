@@ -12,8 +12,8 @@
 #include "worker.h"
 
 /* What the files of the server share. Listeners (server_listen.c) make peers
- * (server_peer.c); a peer's OPEN makes a call (server_call.c), which walks down
- * the chain to its handler (endpoint.c) and back up to END.
+ * (server_peer.c); a peer's OPEN (server_open.c) makes a call (server_call.c),
+ * which walks down the chain to its handler (endpoint.c) and back up to END.
  *
  * Locks: a call's, a peer's and the server's are never held together but in
  * that order; then the connection's. No event, hook or handler runs under any.
@@ -173,10 +173,17 @@ void peer_watch_end(struct peer *peer);
 /* The connection's ping event. */
 const char *peer_watch_ping(void *peer);
 
-/* --- server_call.c --- */
+/* --- server_open.c --- */
 void server_call_open(struct peer *peer, const struct frame *frame,
                       const struct header_open *open,
                       const struct method_entry *entry);
+
+/* --- server_call.c --- */
+
+/* With room for what the frame has, and one reference, the walk's; its method
+ * and what the frame says are not in it yet. NULL: out of memory. */
+struct server_call *server_call_new(struct peer *peer,
+                                    const struct frame *frame);
 
 /* END, and the call leaves its peer. */
 void server_call_end(struct server_call *call);

@@ -73,7 +73,7 @@ static const char *
 take_open(struct peer *peer, const struct frame *frame)
 {
     struct header_open open;
-    struct idem_error err = {.status = IDEM_OK};
+    struct idem_error err;
     bool in_order;
 
     pthread_mutex_lock(&peer->lock);

@@ -332,6 +332,13 @@ forget_state(struct idem_interceptor *self, struct idem_call *call)
         fake->count++;
 }
 
+static void
+count_forget(struct idem_interceptor *self, struct idem_call *call)
+{
+    (void)call;
+    ((struct fake *)self)->count++;
+}
+
 static enum idem_step
 set_state(struct idem_interceptor *self, struct idem_call *call)
 {
@@ -356,6 +363,42 @@ forget_runs_once_for_each_that_the_call_came_to(void **state)
     call_world_await_freed(w, 1);
     assert_int_equal(outer->count, 1);
     assert_int_equal(inner->count, 0);
+}
+
+static enum idem_step
+twice(struct idem_interceptor *self, struct idem_call *call)
+{
+    (void)self;
+    call_world_note(call_world_of(call), '2');
+    return call_world_of(call)->sends < 2 ? IDEM_AGAIN : IDEM_NEXT;
+}
+
+static enum idem_step
+note_request(struct idem_interceptor *self, struct idem_call *call)
+{
+    (void)self;
+    call_world_note(call_world_of(call), 'q');
+    return IDEM_NEXT;
+}
+
+/* An interceptor without a hook of that direction gets no turn; it counts as
+ * one that the call came to all the same. */
+static void
+hooks_that_are_missing_are_passed_by_in_both_directions(void **state)
+{
+    struct call_world *w = *state;
+    struct fake *silent =
+        call_world_add(w, "silent", IDEM_BAND_OBSERVE, NULL, NULL);
+
+    call_world_add(w, "up", IDEM_BAND_KEY, NULL, twice);
+    call_world_add(w, "down", IDEM_BAND_RETRY, note_request, NULL);
+    call_world_add(w, "last", IDEM_BAND_ATTEMPT, NULL, NULL);
+    silent->ops.forget = count_forget;
+    call_world_run(w);
+    call_world_await_freed(w, 1);
+    assert_string_equal(w->trail, "q2q2");
+    assert_int_equal(w->sends, 2);
+    assert_int_equal(silent->count, 1);
 }
 
 static void
@@ -389,6 +432,7 @@ main(void)
         TEST(a_call_may_end_before_the_hook_that_gave_it_away_returns),
         TEST(a_hook_may_resume_before_it_returns_wait),
         TEST(a_waiting_call_goes_on_where_it_stood),
+        TEST(hooks_that_are_missing_are_passed_by_in_both_directions),
         TEST(forget_runs_once_for_each_that_the_call_came_to),
         TEST(the_outcome_names_the_key),
     };

@@ -92,6 +92,30 @@ names_and_values_that_break_the_rules_are_internal_and_named(void **state)
     assert_int_equal(add(w, "a_b.c-9", "~ plain text !"), IDEM_OK);
 }
 
+/* Values are judged eight bytes at a time. */
+static void
+a_byte_is_judged_the_same_wherever_it_stands(void **state)
+{
+    struct world *w = *state;
+    uint8_t value[19];
+
+    for (size_t size = 1; size <= sizeof(value); size++)
+        for (size_t at = 0; at < size; at++)
+            for (unsigned byte = 0; byte < 256; byte++) {
+                enum idem_status wanted =
+                    byte >= 0x20 && byte <= 0x7E ? IDEM_OK : IDEM_INTERNAL;
+
+                memset(value, 'v', sizeof(value));
+                value[at] = (uint8_t)byte;
+                w->metadata = (struct idem_metadata){0};
+                arena_reset(w->arena);
+                assert_int_equal(idem_metadata_add(
+                                     &w->metadata, w->arena, idem_bytes_of("k"),
+                                     (struct idem_bytes){value, size}, NULL),
+                                 wanted);
+            }
+}
+
 static void
 it_ends_at_8192_bytes_with_32_for_each_entry(void **state)
 {
@@ -144,6 +168,7 @@ main(void)
     const struct CMUnitTest tests[] = {
         TEST(values_of_one_name_keep_their_order),
         TEST(names_and_values_that_break_the_rules_are_internal_and_named),
+        TEST(a_byte_is_judged_the_same_wherever_it_stands),
         TEST(reserved_names_are_taken_out),
         TEST(it_ends_at_8192_bytes_with_32_for_each_entry),
     };
