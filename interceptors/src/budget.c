@@ -68,11 +68,15 @@ has_room(const struct budget *budget, int64_t number)
            (repeats + 1) * 1000 <= calls * budget->ratio_milli;
 }
 
+bool
+budget_is_on(const struct budget *budget)
+{
+    return atomic_load_explicit(&budget->ratio_milli, memory_order_relaxed) > 0;
+}
+
 void
 budget_call(struct budget *budget, int64_t now_ns)
 {
-    if (atomic_load_explicit(&budget->ratio_milli, memory_order_relaxed) == 0)
-        return;
     pthread_mutex_lock(&budget->lock);
     if (budget->ratio_milli > 0)
         slot_of(budget, now_ns / budget->slot_ns)->calls++;

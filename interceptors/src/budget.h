@@ -35,6 +35,9 @@ void budget_open(struct budget *budget);
 void budget_set(struct budget *budget, unsigned ratio_milli, unsigned floor,
                 int64_t window_ms);
 
+/* There is a budget; else calls need not be counted. */
+bool budget_is_on(const struct budget *budget);
+
 /* A call has begun. */
 void budget_call(struct budget *budget, int64_t now_ns);
 

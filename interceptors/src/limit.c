@@ -223,11 +223,13 @@ take_here(struct limit *limit, struct idem_call *call)
 static bool
 is_too_often(struct limit *limit, struct idem_call *call)
 {
-    struct idem_limit_policy policy = policy_of(limit, call->method);
+    struct idem_limit_policy policy;
     int64_t over_ns;
 
-    if (policy.rate_calls == 0)
+    if (call->method->limit.rate_calls == 0 &&
+        limit->options.method.rate_calls == 0)
         return false;
+    policy = policy_of(limit, call->method);
     over_ns =
         rates_take(&limit->rates, call->method, &policy, principal_of(call),
                    call->clock->monotonic_ns(call->clock));

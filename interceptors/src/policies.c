@@ -7,12 +7,6 @@
 
 #define NS_PER_MS 1000000
 
-/* Kept with each call. */
-struct begun {
-    struct policy_book *book;
-    const struct policy *policy;
-};
-
 struct policy_book *
 policies_book(struct policies *policies)
 {
@@ -24,12 +18,17 @@ policies_book(struct policies *policies)
     return book;
 }
 
+/* The page is what is kept with each call, and a reference of its book. */
+static const struct policy_page *
+page_of(const struct idem_interceptor *self, const struct idem_call *call)
+{
+    return idem_call_state(call, self);
+}
+
 const struct policy *
 policies_of(const struct policies *policies, const struct idem_call *call)
 {
-    const struct begun *begun = idem_call_state(call, &policies->base);
-
-    return begun->policy;
+    return &page_of(&policies->base, call)->policy;
 }
 
 /* --- The request: what the policy forbids, and what it lowers --- */
@@ -65,34 +64,35 @@ check(const struct policy *policy, const struct idem_call *call,
 }
 
 static void
-lower(const struct policy *policy, struct idem_call *call, int64_t now_ns)
+lower(const struct policy *policy, struct idem_call *call)
 {
-    if (policy->timeout_ms > 0 &&
-        policy->timeout_ms < (INT64_MAX - now_ns) / NS_PER_MS)
-        idem_call_lower_deadline(call, now_ns + policy->timeout_ms * NS_PER_MS);
+    int64_t now_ns;
+
     if (policy->wait_for_ready)
         idem_call_wait_for_ready(call);
+    if (policy->timeout_ms <= 0)
+        return;
+    now_ns = call->clock->monotonic_ns(call->clock);
+    if (policy->timeout_ms < (INT64_MAX - now_ns) / NS_PER_MS)
+        idem_call_lower_deadline(call, now_ns + policy->timeout_ms * NS_PER_MS);
 }
 
 static enum idem_step
 policies_request(struct idem_interceptor *self, struct idem_call *call)
 {
     struct policies *policies = (struct policies *)self;
-    struct begun *begun = idem_arena_zalloc(call->arena, sizeof *begun);
+    struct policy_page *page =
+        policy_book_find(policies_book(policies), call->method);
     struct idem_error err;
-    int64_t now_ns;
 
-    IDEM_ASSERT(begun);
-    begun->book = policies_book(policies);
-    begun->policy = policy_book_find(begun->book, call->method);
-    idem_call_set_state(call, self, begun);
-    if (check(begun->policy, call, &err) != IDEM_OK) {
+    idem_call_set_state(call, self, page);
+    if (check(&page->policy, call, &err) != IDEM_OK) {
         idem_call_fail_with(call, IDEM_EFFECT_NOT_SENT, &err);
         return IDEM_ANSWER;
     }
-    now_ns = call->clock->monotonic_ns(call->clock);
-    lower(begun->policy, call, now_ns);
-    budget_call(&policies->budget, now_ns);
+    lower(&page->policy, call);
+    if (budget_is_on(&policies->budget))
+        budget_call(&policies->budget, call->clock->monotonic_ns(call->clock));
     return IDEM_NEXT;
 }
 
@@ -116,9 +116,7 @@ policies_reply(struct idem_interceptor *self, struct idem_call *call)
 static void
 policies_forget(struct idem_interceptor *self, struct idem_call *call)
 {
-    struct begun *begun = idem_call_state(call, self);
-
-    policy_book_unref(begun->book);
+    policy_book_unref(page_of(self, call)->book);
 }
 
 /* --- Its life --- */

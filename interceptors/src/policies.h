@@ -11,7 +11,6 @@
 #include <idem/watch.h>
 
 #include <stdatomic.h>
-#include <uthash.h>
 
 /* The client's policies: an interceptor that gives each call its own, from the
  * book of the time at which it began.
@@ -24,6 +23,8 @@
  * policies_report.c what the program is told
  * policies_explain.c */
 
+#define POLICY_SHELVES 64 /* a power of two */
+
 /* The policies of one state of the configs. Counted: by the interceptor while
  * it is the present one, and by each call that began with it. */
 struct policy_book {
@@ -31,14 +32,16 @@ struct policy_book {
     struct config *file, *environment; /* NULL: none */
     unsigned attempts_max;             /* the program's … */
     bool no_retries;                   /* … likewise */
-    pthread_mutex_t lock;              /* guards the pages */
-    struct policy_page *pages;         /* by the method's address */
+    pthread_mutex_t lock;              /* of who adds a page; reading needs
+                                        * none: pages stay where they are */
+    _Atomic(struct policy_page *) pages[POLICY_SHELVES]; /* by the method's
+                                                          * address */
 };
 
 struct policy_page {
-    const struct idem_method *method;
+    struct policy_book *book;
+    struct policy_page *next; /* on its shelf */
     struct policy policy;
-    UT_hash_handle hh;
 };
 
 /* Owns the configs. */
@@ -48,9 +51,9 @@ struct policy_book *policy_book_new(struct config *file,
 struct policy_book *policy_book_ref(struct policy_book *book);
 void policy_book_unref(struct policy_book *book);
 
-/* Lives as long as the book. */
-const struct policy *policy_book_find(struct policy_book *book,
-                                      const struct idem_method *method);
+/* Made when it is asked for first; lives as long as the book. */
+struct policy_page *policy_book_find(struct policy_book *book,
+                                     const struct idem_method *method);
 struct policy_layers policy_book_layers(const struct policy_book *book);
 
 /* Which of the configs says how calls are placed, and how many are repeated;

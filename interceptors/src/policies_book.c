@@ -25,18 +25,25 @@ policy_book_ref(struct policy_book *book)
     return book;
 }
 
+static void
+free_pages(struct policy_page *page)
+{
+    while (page) {
+        struct policy_page *next = page->next;
+
+        free(page);
+        page = next;
+    }
+}
+
 void
 policy_book_unref(struct policy_book *book)
 {
-    struct policy_page *page, *next;
-
     if (!book ||
         atomic_fetch_sub_explicit(&book->refs, 1, memory_order_acq_rel) != 1)
         return;
-    HASH_ITER (hh, book->pages, page, next) {
-        HASH_DEL(book->pages, page);
-        free(page);
-    }
+    for (unsigned i = 0; i < POLICY_SHELVES; i++)
+        free_pages(atomic_load(&book->pages[i]));
     config_free(book->file);
     config_free(book->environment);
     pthread_mutex_destroy(&book->lock);
@@ -74,21 +81,43 @@ policy_book_budgeting(const struct policy_book *book)
     return book->file && book->file->budget_milli ? book->file : NULL;
 }
 
-const struct policy *
-policy_book_find(struct policy_book *book, const struct idem_method *method)
+static struct policy_page *
+page_of(struct policy_page *page, const struct idem_method *method)
+{
+    while (page && page->policy.method != method)
+        page = page->next;
+    return page;
+}
+
+/* It was not there a moment ago. */
+static struct policy_page *
+add_page(struct policy_book *book, const struct idem_method *method,
+         _Atomic(struct policy_page *) *shelf)
 {
     const struct policy_layers layers = policy_book_layers(book);
     struct policy_page *page;
 
     pthread_mutex_lock(&book->lock);
-    HASH_FIND_PTR(book->pages, &method, page);
+    page = page_of(atomic_load(shelf), method);
     if (!page) {
         page = calloc(1, sizeof *page);
         IDEM_ASSERT(page);
-        page->method = method;
+        page->book = book;
+        page->next = atomic_load(shelf);
         policy_make(&page->policy, method, &layers);
-        HASH_ADD_PTR(book->pages, method, page);
+        atomic_store_explicit(shelf, page, memory_order_release);
     }
     pthread_mutex_unlock(&book->lock);
-    return &page->policy;
+    return page;
+}
+
+struct policy_page *
+policy_book_find(struct policy_book *book, const struct idem_method *method)
+{
+    _Atomic(struct policy_page *) *shelf =
+        &book->pages[((uintptr_t)method >> 6) % POLICY_SHELVES];
+    struct policy_page *page =
+        page_of(atomic_load_explicit(shelf, memory_order_acquire), method);
+
+    return page ? page : add_page(book, method, shelf);
 }

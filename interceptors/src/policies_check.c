@@ -9,7 +9,7 @@ static enum idem_status
 check_method(struct policies *policies, struct policy_book *book,
              const struct idem_method *method, struct idem_error *err)
 {
-    const struct policy *policy = policy_book_find(book, method);
+    const struct policy *policy = &policy_book_find(book, method)->policy;
 
     if (!policy->refused[0])
         return IDEM_OK;
@@ -33,6 +33,18 @@ check_services(struct policies *policies, struct policy_book *book,
     return status;
 }
 
+static bool
+check_shelf(struct policies *policies, struct policy_book *book,
+            const struct policy_page *page, struct idem_error *err)
+{
+    bool good = true;
+
+    for (; page; page = page->next)
+        if (check_method(policies, book, page->policy.method, err))
+            good = false;
+    return good;
+}
+
 /* Methods that were called already are checked as those that were named. */
 static enum idem_status
 check_called(struct policies *policies, struct policy_book *book,
@@ -43,11 +55,9 @@ check_called(struct policies *policies, struct policy_book *book,
 
     if (!present)
         return IDEM_OK;
-    pthread_mutex_lock(&present->lock);
-    for (struct policy_page *page = present->pages; page; page = page->hh.next)
-        if (check_method(policies, book, page->method, err))
+    for (unsigned i = 0; i < POLICY_SHELVES; i++)
+        if (!check_shelf(policies, book, atomic_load(&present->pages[i]), err))
             status = IDEM_INVALID_ARGUMENT;
-    pthread_mutex_unlock(&present->lock);
     policy_book_unref(present);
     return status;
 }

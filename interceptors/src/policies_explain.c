@@ -224,7 +224,7 @@ idem_channel_explain(struct idem_channel *channel,
     if (!book)
         return;
 
-    struct writer writer = {out, policy_book_find(book, method),
+    struct writer writer = {out, &policy_book_find(book, method)->policy,
                             policy_book_layers(book)};
 
     write_policy(&writer);

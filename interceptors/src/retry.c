@@ -141,6 +141,8 @@ static struct retry_question
 ask_about(struct retrier *self, const struct retry *retry,
           const struct idem_call *call)
 {
+    bool ok = call->outcome.status == IDEM_OK; /* whatever the time is */
+
     return (struct retry_question){
         .policy = policy_of(retry, call),
         .outcome = &call->outcome,
@@ -148,8 +150,8 @@ ask_about(struct retrier *self, const struct retry *retry,
         .keyed = call->key.size > 0,
         .too_large = is_too_large(retry, call),
         .committed = call->committed,
-        .interrupted = idem_call_interrupted(call),
-        .remaining_ns = idem_call_remaining_ns(call),
+        .interrupted = !ok && idem_call_interrupted(call),
+        .remaining_ns = ok ? 0 : idem_call_remaining_ns(call),
         .throttle = self->policies ? &self->policies->throttle : NULL,
         .budget = self->policies ? &self->policies->budget : NULL,
         .clock = call->clock,

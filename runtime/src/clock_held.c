@@ -2,7 +2,7 @@
 
 static _Thread_local struct {
     bool holds, author;
-    int64_t monotonic_ns, wall_ms; /* 0: not read yet */
+    int64_t monotonic_ns, wall_ms; /* 0: not read yet, or not to be held */
 } held;
 
 static void
@@ -22,6 +22,7 @@ void
 clock_let_go(void)
 {
     held.holds = false;
+    forget();
 }
 
 void
@@ -34,27 +35,33 @@ clock_go_on(bool author)
 static int64_t
 held_monotonic_ns(const struct idem_clock *clock)
 {
-    const struct idem_clock *system = idem_clock_system();
+    const struct idem_clock *system;
+    int64_t now;
 
     (void)clock;
-    if (!held.holds || held.author)
-        return system->monotonic_ns(system);
-    if (held.monotonic_ns == 0)
-        held.monotonic_ns = system->monotonic_ns(system);
-    return held.monotonic_ns;
+    if (held.monotonic_ns != 0)
+        return held.monotonic_ns;
+    system = idem_clock_system();
+    now = system->monotonic_ns(system);
+    if (held.holds && !held.author)
+        held.monotonic_ns = now;
+    return now;
 }
 
 static int64_t
 held_wall_ms(const struct idem_clock *clock)
 {
-    const struct idem_clock *system = idem_clock_system();
+    const struct idem_clock *system;
+    int64_t now;
 
     (void)clock;
-    if (!held.holds || held.author)
-        return system->wall_ms(system);
-    if (held.wall_ms == 0)
-        held.wall_ms = system->wall_ms(system);
-    return held.wall_ms;
+    if (held.wall_ms != 0)
+        return held.wall_ms;
+    system = idem_clock_system();
+    now = system->wall_ms(system);
+    if (held.holds && !held.author)
+        held.wall_ms = now;
+    return now;
 }
 
 static void
