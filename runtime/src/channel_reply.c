@@ -176,8 +176,8 @@ channel_unpack_reply(struct client_call *call)
     struct idem_error err;
 
     if (base->outcome.status == IDEM_OK &&
-        idem_message_unpack(base->method->reply, base->reply, &limits,
-                            base->arena, &reply, &err) != IDEM_OK)
+        message_unpack_in_place(base->method->reply, base->reply, &limits,
+                                base->arena, &reply, &err) != IDEM_OK)
         fail_reply(base, &err);
     return base->outcome.status == IDEM_OK ? reply : NULL;
 }

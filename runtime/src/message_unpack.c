@@ -304,6 +304,20 @@ message_unpack_heap(const struct ProtobufCMessageDescriptor *type,
 }
 
 enum idem_status
+message_unpack_in_place(const struct ProtobufCMessageDescriptor *type,
+                        struct idem_bytes bytes,
+                        const struct idem_message_limits *limits,
+                        struct idem_arena *arena,
+                        struct ProtobufCMessage **message,
+                        struct idem_error *err)
+{
+    struct unpacker u = {
+        .arena = arena, .in_place = true, .type = type, .err = err};
+
+    return unpack(&u, bytes, limits, message);
+}
+
+enum idem_status
 idem_message_unpack(const struct ProtobufCMessageDescriptor *type,
                     struct idem_bytes bytes,
                     const struct idem_message_limits *limits,

@@ -3,7 +3,7 @@
 #define NUMBER_MAX ((UINT64_C(1) << 29) - 1)
 
 bool
-wire_read_varint(struct wire_reader *reader, uint64_t *value)
+wire_read_long_varint(struct wire_reader *reader, uint64_t *value)
 {
     uint64_t read = 0;
 

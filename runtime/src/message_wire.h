@@ -41,8 +41,17 @@ wire_at_end(const struct wire_reader *reader)
     return reader->at == reader->end;
 }
 
-/* At most ten bytes and 64 bits. */
-bool wire_read_varint(struct wire_reader *reader, uint64_t *value);
+/* At most ten bytes and 64 bits; most are of one byte. */
+bool wire_read_long_varint(struct wire_reader *reader, uint64_t *value);
+
+static inline bool
+wire_read_varint(struct wire_reader *reader, uint64_t *value)
+{
+    if (wire_at_end(reader) || *reader->at >= 0x80)
+        return wire_read_long_varint(reader, value);
+    *value = *reader->at++;
+    return true;
+}
 
 /* A value of that type without its tag, as in a packed field. NULL, or what is
  * wrong: "a length that is over the end". Not for groups. */

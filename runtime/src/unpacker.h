@@ -17,6 +17,7 @@
  * errors, unpacker_value.c values, message_unpack.c fields and messages. */
 struct unpacker {
     struct idem_arena *arena; /* NULL: the heap */
+    bool in_place; /* fields of bytes point into what is read; arena only */
     struct idem_message_limits limits;
     size_t memory_left, memory_limit;
     size_t unknown_left;

@@ -81,7 +81,9 @@ put_bytes(struct unpacker *u, struct idem_bytes bytes, ProtobufCBinaryData *to)
     const ProtobufCBinaryData *usual = u->field->default_value;
     uint8_t *copy = NULL;
 
-    if (bytes.size > 0) {
+    if (u->in_place) {
+        copy = bytes.size > 0 ? (uint8_t *)(uintptr_t)bytes.data : NULL;
+    } else if (bytes.size > 0) {
         enum idem_status status = unpacker_copy(u, bytes, &copy);
 
         if (status != IDEM_OK)

@@ -1,5 +1,7 @@
 #include "validate.h"
 
+#include "message.h"
+
 #include <stdlib.h>
 
 #include <idem/call.h>
@@ -18,9 +20,9 @@ validate_request(struct idem_interceptor *self, struct idem_call *call)
 
     if (call->method->streams & IDEM_STREAMS_CLIENT)
         return IDEM_NEXT; /* each message is checked as it is read */
-    if (idem_message_unpack(call->method->request, call->request,
-                            &validate->limits, call->arena, &message,
-                            &err) != IDEM_OK) {
+    if (message_unpack_in_place(call->method->request, call->request,
+                                &validate->limits, call->arena, &message,
+                                &err) != IDEM_OK) {
         idem_call_fail_with(call, IDEM_EFFECT_REFUSED, &err);
         return IDEM_ANSWER;
     }

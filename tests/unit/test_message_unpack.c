@@ -429,6 +429,43 @@ a_body_that_is_cut_anywhere_is_refused_or_valid(void **state)
     }
 }
 
+static bool
+lies_in(const struct wire_bytes *w, ProtobufCBinaryData bytes)
+{
+    struct idem_bytes view = wire_view(w);
+
+    return bytes.data >= view.data &&
+           bytes.data + bytes.len <= view.data + view.size;
+}
+
+/* Strings need a NUL of their own. */
+static void
+in_place_bytes_are_those_that_were_read_and_strings_are_copied(void **state)
+{
+    struct wire_bytes w = {.size = 0};
+    struct ProtobufCMessage *message;
+    Shapes__V1__All *all;
+
+    wire_sized(&w, 16, "a\0b", 3);
+    wire_sized(&w, 36, "first", 5);
+    wire_sized(&w, 36, "", 0);
+    wire_text(&w, 15, "text");
+    assert_int_equal(message_unpack_in_place(&shapes__v1__all__descriptor,
+                                             wire_view(&w), NULL, *state,
+                                             &message, NULL),
+                     IDEM_OK);
+    all = (Shapes__V1__All *)message;
+    assert_int_equal(all->blob.len, 3);
+    assert_memory_equal(all->blob.data, "a\0b", 3);
+    assert_true(lies_in(&w, all->blob));
+    assert_int_equal(all->n_r_blob, 2);
+    assert_memory_equal(all->r_blob[0].data, "first", 5);
+    assert_true(lies_in(&w, all->r_blob[0]));
+    assert_int_equal(all->r_blob[1].len, 0);
+    assert_null(all->r_blob[1].data);
+    assert_string_equal(all->text, "text");
+}
+
 int
 main(void)
 {
@@ -445,6 +482,7 @@ main(void)
         TEST(memory_is_bounded_by_the_size_limit_and_a_factor),
         TEST(a_missing_required_field_is_refused_and_named),
         TEST(defaults_of_proto2_are_there_until_set),
+        TEST(in_place_bytes_are_those_that_were_read_and_strings_are_copied),
         TEST(a_body_that_is_cut_anywhere_is_refused_or_valid),
     };
 
