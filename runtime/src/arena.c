@@ -131,20 +131,31 @@ arena_size(const struct idem_arena *arena)
     return arena->taken;
 }
 
+/* Nothing, too much, or more than the slab has left. */
+static void *
+alloc_odd(struct idem_arena *arena, size_t size)
+{
+    size_t room = aligned(size ? size : 1);
+    void *memory;
+
+    if (size > SIZE_MAX / 2)
+        return NULL;
+    if (room > (size_t)(arena->end - arena->at) && !grow(arena, room))
+        return NULL;
+    memory = arena->at;
+    arena->at += room;
+    return memory;
+}
+
 void *
 idem_arena_alloc(struct idem_arena *arena, size_t size)
 {
-    if (size > SIZE_MAX / 2)
-        return NULL;
+    uint8_t *memory = arena->at;
+    size_t room = aligned(size); /* 0 also when it is over SIZE_MAX */
 
-    size_t room = aligned(size ? size : 1);
-
-    if (room > (size_t)(arena->end - arena->at) && !grow(arena, room))
-        return NULL;
-
-    void *memory = arena->at;
-
-    arena->at += room;
+    if (room == 0 || room > (size_t)(arena->end - memory))
+        return alloc_odd(arena, size);
+    arena->at = memory + room;
     return memory;
 }
 

@@ -32,12 +32,6 @@ forget_answer(struct call *call)
 
 /* --- The walk --- */
 
-static const struct idem_interceptor_ops *
-ops_at_cursor(const struct call *call)
-{
-    return call->chain->at[call->cursor]->ops;
-}
-
 static enum idem_step
 send_down(struct call *call)
 {
@@ -56,30 +50,66 @@ note_attempts(struct call *call)
         atomic_load_explicit(&call->attempts, memory_order_relaxed);
 }
 
+/* A turn has ended; whoever kept the call in it and did not wait lets go. */
 static enum idem_step
-take_turn(struct call *call)
+end_turn(struct call *call, enum idem_step step)
 {
-    struct idem_interceptor *interceptor;
-
-    if (!call->up && call->cursor == call->chain->count)
-        return send_down(call);
-    interceptor = call->chain->at[call->cursor];
-    if (!call->up)
-        return interceptor->ops->request(interceptor, &call->base);
-    note_attempts(call);
-    return interceptor->ops->reply(interceptor, &call->base);
+    if (step == IDEM_WAIT)
+        return call_after_wait(call);
+    if (atomic_load_explicit(&call->hold, memory_order_relaxed) != CALL_LOOSE)
+        call_let_go(call);
+    return step;
 }
 
-/* To the first place from here on that has something to do for a request. */
-static void
+/* Down from that place until one of those that have something to do for a
+ * request does not say NEXT, the endpoint at the latest. */
+static enum idem_step
 go_down(struct call *call, unsigned from)
 {
     const struct chain *chain = call->chain;
-    unsigned at = chain->down[from];
+    enum idem_step step;
 
-    call->cursor = at;
-    if (call->reached <= at)
-        call->reached = at < chain->count ? at + 1 : at;
+    do {
+        unsigned at = chain->down[from];
+
+        call->cursor = at;
+        from = at + 1;
+        if (call->reached < at)
+            call->reached = at;
+        if (at == chain->count)
+            return end_turn(call, send_down(call));
+        if (call->reached == at)
+            call->reached = from;
+        step = end_turn(
+            call, chain->at[at]->ops->request(chain->at[at], &call->base));
+    } while (step == IDEM_NEXT);
+    return step;
+}
+
+/* Up from that place likewise; NEXT: past the top. */
+static enum idem_step
+go_up(struct call *call, unsigned from)
+{
+    const struct chain *chain = call->chain;
+    enum idem_step step = IDEM_NEXT;
+
+    while (step == IDEM_NEXT && chain->up[from] > call->top) {
+        struct idem_interceptor *interceptor;
+
+        from = chain->up[from] - 1;
+        interceptor = chain->at[from];
+        call->cursor = from;
+        note_attempts(call);
+        step =
+            end_turn(call, interceptor->ops->reply(interceptor, &call->base));
+    }
+    return step;
+}
+
+static const struct idem_interceptor_ops *
+ops_at_cursor(const struct call *call)
+{
+    return call->chain->at[call->cursor]->ops;
 }
 
 /* An interceptor says that the answer is there: believe it only when it is. */
@@ -116,23 +146,6 @@ turn_round(struct call *call, enum idem_step step)
     }
 }
 
-/* One turn on in the call's direction. False: past the top. */
-static bool
-step_along(struct call *call)
-{
-    unsigned above;
-
-    if (!call->up) {
-        go_down(call, call->cursor + 1);
-        return true;
-    }
-    above = call->chain->up[call->cursor];
-    if (above <= call->top)
-        return false;
-    call->cursor = above - 1;
-    return true;
-}
-
 void
 call_disarm(struct call *call)
 {
@@ -160,17 +173,16 @@ void
 call_walk(struct call *call, enum idem_step step)
 {
     while (step != IDEM_WAIT) {
-        if (atomic_load_explicit(&call->hold, memory_order_relaxed) !=
-            CALL_LOOSE)
-            call_let_go(call);
         turn_round(call, step);
-        if (!step_along(call)) {
+        if (!call->up) {
+            step = go_down(call, call->cursor + 1);
+            continue;
+        }
+        step = go_up(call, call->cursor);
+        if (step == IDEM_NEXT) {
             finish(call);
             return;
         }
-        step = take_turn(call);
-        if (step == IDEM_WAIT)
-            step = call_after_wait(call);
     }
 }
 
@@ -233,11 +245,7 @@ call_begin_until(struct call *call, int64_t end_ns)
     call_ref(call);
     arm_deadline(call, end_ns);
 
-    go_down(call, call->top);
-
-    enum idem_step step = take_turn(call);
-
-    call_walk(call, step == IDEM_WAIT ? call_after_wait(call) : step);
+    call_walk(call, go_down(call, call->top));
     call_unref(call);
 }
 
@@ -266,7 +274,7 @@ call_init(struct call *call, const struct call_ops *ops,
     atomic_init(&call->refs, 1);
     atomic_init(&call->interrupt, IDEM_OK);
     atomic_init(&call->hold, CALL_LOOSE);
-    pthread_mutex_init(&call->lock, NULL);
+    call->lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
     forget_answer(call);
 }
 

@@ -3,6 +3,52 @@
 #include <string.h>
 
 #define VARINT_MAX 10 /* bytes of a 64-bit varint */
+#define TAG_MAX 5
+
+static uint8_t *
+put_raw(uint8_t *at, uint64_t value)
+{
+    for (; value > 0x7f; value >>= 7)
+        *at++ = (uint8_t)(value | 0x80);
+    *at++ = (uint8_t)value;
+    return at;
+}
+
+static uint8_t *
+put_tag(uint8_t *at, uint32_t number, enum wire_type type)
+{
+    return put_raw(at, (uint64_t)number << 3 | (unsigned)type);
+}
+
+static uint8_t *
+put_value(uint8_t *at, uint32_t number, struct idem_bytes value)
+{
+    at = put_tag(at, number, WIRE_BYTES);
+    at = put_raw(at, value.size);
+    memcpy(at, value.data, value.size);
+    return at + value.size;
+}
+
+static void
+must_have_room(const struct wire_writer *writer, size_t size)
+{
+    IDEM_ASSERT((size_t)(writer->end - writer->at) >= size);
+}
+
+void
+header_put_present(struct wire_writer *writer, uint32_t number, uint64_t value)
+{
+    must_have_room(writer, TAG_MAX + VARINT_MAX);
+    writer->at = put_raw(put_tag(writer->at, number, WIRE_VARINT), value);
+}
+
+void
+header_put_some(struct wire_writer *writer, uint32_t number,
+                struct idem_bytes value)
+{
+    must_have_room(writer, TAG_MAX + VARINT_MAX + value.size);
+    writer->at = put_value(writer->at, number, value);
+}
 
 static size_t
 varint_size(uint64_t value)
@@ -14,59 +60,13 @@ varint_size(uint64_t value)
     return size;
 }
 
-/* Most are of one byte: tags, lengths, small numbers. */
-static void
-put_raw(struct wire_writer *writer, uint64_t value)
-{
-    if (value <= 0x7f && writer->at < writer->end) {
-        *writer->at++ = (uint8_t)value;
-        return;
-    }
-    IDEM_ASSERT((size_t)(writer->end - writer->at) >= varint_size(value));
-    while (value > 0x7f) {
-        *writer->at++ = (uint8_t)(value | 0x80);
-        value >>= 7;
-    }
-    *writer->at++ = (uint8_t)value;
-}
-
-static void
-put_tag(struct wire_writer *writer, uint32_t number, enum wire_type type)
-{
-    put_raw(writer, (uint64_t)number << 3 | (unsigned)type);
-}
-
-void
-header_put_present(struct wire_writer *writer, uint32_t number, uint64_t value)
-{
-    put_tag(writer, number, WIRE_VARINT);
-    put_raw(writer, value);
-}
-
-void
-header_put_varint(struct wire_writer *writer, uint32_t number, uint64_t value)
-{
-    if (value)
-        header_put_present(writer, number, value);
-}
-
-void
-header_put_bytes(struct wire_writer *writer, uint32_t number,
-                 struct idem_bytes value)
-{
-    if (value.size == 0)
-        return;
-    put_tag(writer, number, WIRE_BYTES);
-    put_raw(writer, value.size);
-    IDEM_ASSERT((size_t)(writer->end - writer->at) >= value.size);
-    memcpy(writer->at, value.data, value.size);
-    writer->at += value.size;
-}
-
 static size_t
-bytes_size(struct idem_bytes value)
+entry_size(const struct idem_metadata_entry *entry)
 {
-    return value.size ? 1 + varint_size(value.size) + value.size : 0;
+    size_t name = entry->name.size, value = entry->value.size;
+
+    return 1 + varint_size(name) + name +
+           (value > 0 ? 1 + varint_size(value) + value : 0);
 }
 
 void
@@ -76,10 +76,14 @@ header_put_metadata(struct wire_writer *writer, uint32_t number,
     const struct idem_metadata_entry *entry = metadata ? metadata->first : NULL;
 
     for (; entry; entry = entry->next) {
-        put_tag(writer, number, WIRE_BYTES);
-        put_raw(writer, bytes_size(entry->name) + bytes_size(entry->value));
-        header_put_bytes(writer, 1, entry->name);
-        header_put_bytes(writer, 2, entry->value);
+        size_t size = entry_size(entry);
+        uint8_t *at = writer->at;
+
+        must_have_room(writer, TAG_MAX + VARINT_MAX + size);
+        at = put_raw(put_tag(at, number, WIRE_BYTES), size);
+        at = put_value(at, 1, entry->name);
+        writer->at =
+            entry->value.size > 0 ? put_value(at, 2, entry->value) : at;
     }
 }
 
@@ -170,6 +174,26 @@ header_note_entry(struct idem_bytes *entries, const uint8_t *from,
     entries->size = (size_t)(reader->at - entries->data);
 }
 
+/* The form that most entries have: a name, a value, each with a length of one
+ * byte. False: another one. */
+static bool
+read_short_entry(struct idem_bytes bytes, struct idem_bytes *name,
+                 struct idem_bytes *value)
+{
+    const uint8_t *at = bytes.data;
+    size_t size;
+
+    if (bytes.size < 4 || at[0] != (1 << 3 | WIRE_BYTES) || at[1] >= 0x80)
+        return false;
+    size = at[1];
+    if (bytes.size < 4 + size || at[2 + size] != (2 << 3 | WIRE_BYTES) ||
+        at[3 + size] >= 0x80 || bytes.size != 4 + size + at[3 + size])
+        return false;
+    *name = (struct idem_bytes){at + 2, size};
+    *value = (struct idem_bytes){at + 4 + size, at[3 + size]};
+    return true;
+}
+
 static enum idem_status
 read_entry(struct idem_bytes bytes, struct idem_metadata *metadata,
            struct idem_arena *arena, struct idem_error *err)
@@ -179,6 +203,8 @@ read_entry(struct idem_bytes bytes, struct idem_metadata *metadata,
     struct wire_field field;
     int more;
 
+    if (read_short_entry(bytes, &name, &value))
+        return idem_metadata_add(metadata, arena, name, value, err);
     while ((more = header_next_field(&reader, &field)) > 0) {
         if (field.number == 1 && field.type == WIRE_BYTES)
             name = field.bytes;

@@ -27,15 +27,27 @@ struct wire_field {
     struct idem_bytes bytes; /* WIRE_BYTES */
 };
 
-/* A field of the default value is left out, as proto3 has it. */
-void header_put_varint(struct wire_writer *writer, uint32_t number,
-                       uint64_t value);
-void header_put_bytes(struct wire_writer *writer, uint32_t number,
-                      struct idem_bytes value);
-
 /* Also when it is the default. */
 void header_put_present(struct wire_writer *writer, uint32_t number,
                         uint64_t value);
+void header_put_some(struct wire_writer *writer, uint32_t number,
+                     struct idem_bytes value);
+
+/* A field of the default value is left out, as proto3 has it. */
+static inline void
+header_put_varint(struct wire_writer *writer, uint32_t number, uint64_t value)
+{
+    if (value)
+        header_put_present(writer, number, value);
+}
+
+static inline void
+header_put_bytes(struct wire_writer *writer, uint32_t number,
+                 struct idem_bytes value)
+{
+    if (value.size > 0)
+        header_put_some(writer, number, value);
+}
 
 void header_put_metadata(struct wire_writer *writer, uint32_t number,
                          const struct idem_metadata *metadata);

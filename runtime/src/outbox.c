@@ -41,10 +41,10 @@ reserve_bytes(struct outbox_half *half, size_t more)
     size_t room = half->room ? half->room : HALF_FIRST;
     uint8_t *bytes;
 
+    if (half->room - half->size >= more)
+        return true;
     while (room - half->size < more)
         room *= 2;
-    if (room == half->room)
-        return true;
     bytes = realloc(half->bytes, room);
     if (!bytes)
         return false;
@@ -69,17 +69,23 @@ reserve_big(struct outbox_half *half)
     return true;
 }
 
+/* So many of them were written behind the half's bytes. */
 static void
-copy(struct outbox *outbox, const void *bytes, size_t size)
+count(struct outbox *outbox, size_t size)
 {
     struct outbox_half *half = &outbox->filling;
 
-    if (size == 0)
-        return;
-    memcpy(half->bytes + half->size, bytes, size);
     half->size += size;
     half->total += size;
     outbox->appended += size;
+}
+
+static uint8_t *
+put(uint8_t *at, struct idem_bytes bytes)
+{
+    if (bytes.size > 0)
+        memcpy(at, bytes.data, bytes.size);
+    return at + bytes.size;
 }
 
 static void
@@ -95,10 +101,43 @@ refer(struct outbox *outbox, struct idem_bytes bytes, struct outbox_hold hold)
 bool
 outbox_append_bytes(struct outbox *outbox, struct idem_bytes bytes)
 {
-    if (!reserve_bytes(&outbox->filling, bytes.size))
+    struct outbox_half *half = &outbox->filling;
+
+    if (!reserve_bytes(half, bytes.size))
         return false;
-    copy(outbox, bytes.data, bytes.size);
+    (void)put(half->bytes + half->size, bytes);
+    count(outbox, bytes.size);
     return true;
+}
+
+/* Room for a front that is copied and a message behind it. NULL: out of memory;
+ * else where it is. */
+static uint8_t *
+make_room(struct outbox *outbox, size_t front, struct idem_bytes message,
+          struct outbox_hold hold, bool *held)
+{
+    struct outbox_half *half = &outbox->filling;
+
+    *held = hold.release && message.size > OUTBOX_COPY_MAX;
+    if (!reserve_bytes(half, *held ? front : front + message.size))
+        return NULL;
+    if (*held && !reserve_big(half))
+        return NULL;
+    return half->bytes + half->size;
+}
+
+/* The front stands there; the message follows. */
+static void
+end_append(struct outbox *outbox, size_t front, struct idem_bytes message,
+           struct outbox_hold hold, bool held)
+{
+    struct outbox_half *half = &outbox->filling;
+
+    if (!held)
+        (void)put(half->bytes + half->size + front, message);
+    count(outbox, held ? front : front + message.size);
+    if (held)
+        refer(outbox, message, hold);
 }
 
 bool
@@ -106,22 +145,17 @@ outbox_append_parts(struct outbox *outbox, const struct idem_bytes *parts,
                     unsigned n, struct idem_bytes message,
                     struct outbox_hold hold, bool *held)
 {
-    bool by_reference = hold.release && message.size > OUTBOX_COPY_MAX;
-    size_t copied = by_reference ? 0 : message.size;
+    size_t front = 0;
+    uint8_t *at;
 
     for (unsigned i = 0; i < n; i++)
-        copied += parts[i].size;
-    if (!reserve_bytes(&outbox->filling, copied))
-        return false;
-    if (by_reference && !reserve_big(&outbox->filling))
+        front += parts[i].size;
+    at = make_room(outbox, front, message, hold, held);
+    if (!at)
         return false;
     for (unsigned i = 0; i < n; i++)
-        copy(outbox, parts[i].data, parts[i].size);
-    if (by_reference)
-        refer(outbox, message, hold);
-    else
-        copy(outbox, message.data, message.size);
-    *held = by_reference;
+        at = put(at, parts[i]);
+    end_append(outbox, front, message, hold, *held);
     return true;
 }
 
@@ -129,11 +163,15 @@ bool
 outbox_append(struct outbox *outbox, const struct frame *frame,
               struct outbox_hold hold, bool *held)
 {
-    uint8_t head[FRAME_HEAD];
-    const struct idem_bytes parts[] = {{head, FRAME_HEAD}, frame->header};
+    size_t front = FRAME_HEAD + frame->header.size;
+    uint8_t *at = make_room(outbox, front, frame->payload, hold, held);
 
-    frame_head_write(head, frame);
-    return outbox_append_parts(outbox, parts, 2, frame->payload, hold, held);
+    if (!at)
+        return false;
+    frame_head_write(at, frame);
+    (void)put(at + FRAME_HEAD, frame->header);
+    end_append(outbox, front, frame->payload, hold, *held);
+    return true;
 }
 
 void
