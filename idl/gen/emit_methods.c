@@ -185,6 +185,8 @@ emit_method(struct text *out, const struct method *method, size_t n_key,
              "        .invoke = invoke_%s,\n",
              method->shout, method->scope, method->input->lower,
              method->output->lower, method->name);
+    if (service_shares_keys(method))
+        text_add(out, "        .shares_keys = true,\n");
     if (service_resumes(method))
         text_add(out, "        .messages = messages_%s,\n", method->name);
     if (service_probes(method))

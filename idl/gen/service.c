@@ -140,6 +140,12 @@ service_allows(const struct method *method)
 }
 
 bool
+service_shares_keys(const struct method *method)
+{
+    return method->policy.key_session || *method->policy.options->key_group;
+}
+
+bool
 service_resumes(const struct method *method)
 {
     return service_streams(method) && method->policy.records;

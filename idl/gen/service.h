@@ -47,6 +47,9 @@ struct service *services_of(const struct model *model, const struct file *file,
 bool service_probes(const struct method *method);
 bool service_rebuilds(const struct method *method);
 
+/* Whether other methods have its scope, or may. */
+bool service_shares_keys(const struct method *method);
+
 /* Which side sends many messages. */
 bool service_streams(const struct method *method);
 bool service_client_streams(const struct method *method);

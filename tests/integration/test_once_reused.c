@@ -169,6 +169,70 @@ a_transaction_elsewhere_refuses_another_request_in_the_end(void **state)
     called_free(&first);
 }
 
+/* Fault 62. Methods with one key space: a request to another method is another
+ * request, though it has the same bytes (options.proto, key_group). */
+static void
+a_key_of_a_group_is_of_the_method_that_used_it(void **state)
+{
+    static stage_call_fn *const calls[][2] = {
+        {effects_add_in_group, effects_push_in_group},
+        {effects_push_in_group, effects_add_in_group},
+    };
+    static const char *const keys[] = {"reused-6", "reused-7"};
+    struct stage *stage = *state;
+    effects_add_request request = request_of(7);
+
+    for (int i = 0; i < 2; i++) {
+        struct called first = stage_call(stage, calls[i][0], keys[i], &request);
+        struct called again;
+
+        assert_int_equal(first.outcome.effect, IDEM_EFFECT_COMMITTED);
+        assert_reused(stage, calls[i][1], keys[i], 7);
+        again = stage_call(stage, calls[i][0], keys[i], &request);
+        assert_replay_of(&again, &first);
+        called_free(&first);
+        called_free(&again);
+    }
+    assert_int_equal(effects_runs(&stage->effects), 2);
+}
+
+/* … also while the first one runs, which nobody else's answer waits for. */
+static void
+a_key_of_a_group_is_of_the_method_that_uses_it(void **state)
+{
+    struct stage *stage = *state;
+    effects_add_request request = request_of(7);
+    struct stage_thread *thread;
+    struct called first, other;
+
+    effects_hold(&stage->effects);
+    thread = stage_start(stage, 0, effects_add_in_group, "reused-8", &request);
+    effects_await(&stage->effects, 1);
+    other = stage_call(stage, effects_push_in_group, "reused-8", &request);
+    assert_int_equal(other.status, IDEM_INVALID_ARGUMENT);
+    assert_string_equal(other.outcome.reason, IDEM_KEY_REUSED);
+    effects_open(&stage->effects);
+    first = stage_join(thread);
+    assert_int_equal(first.outcome.effect, IDEM_EFFECT_COMMITTED);
+    assert_int_equal(effects_runs(&stage->effects), 1);
+    called_free(&first);
+}
+
+/* A channel numbers the calls of all its methods in one key space. */
+static void
+a_number_of_a_session_is_of_the_method_that_used_it(void **state)
+{
+    struct stage *stage = *state;
+    effects_add_request request = request_of(7);
+    struct called first =
+        stage_call(stage, effects_add_numbered, NULL, &request);
+
+    assert_int_equal(first.outcome.effect, IDEM_EFFECT_COMMITTED);
+    assert_reused(stage, effects_push_numbered, first.outcome.key, 7);
+    assert_int_equal(effects_runs(&stage->effects), 1);
+    called_free(&first);
+}
+
 int
 main(void)
 {
@@ -184,6 +248,9 @@ main(void)
         ON(stage_both, a_lease_elsewhere_refuses_another_request_at_once),
         ON(stage_both,
            a_transaction_elsewhere_refuses_another_request_in_the_end),
+        TEST(a_key_of_a_group_is_of_the_method_that_used_it),
+        TEST(a_key_of_a_group_is_of_the_method_that_uses_it),
+        TEST(a_number_of_a_session_is_of_the_method_that_used_it),
     };
 
     return cmocka_run_group_tests(tests, stage_servers_up, stage_servers_down);

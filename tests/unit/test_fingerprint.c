@@ -60,6 +60,28 @@ assert_differ(const struct wire_bytes *a, const struct wire_bytes *b)
     assert_false(idem_fingerprint_match(&one, &two));
 }
 
+/* Fault 62: two methods that share their keys, and the same bytes. */
+static void
+a_method_that_shares_its_keys_counts(void **state)
+{
+    static const struct idem_method charge = {.name = "a.B/Charge",
+                                              .shares_keys = true};
+    static const struct idem_method refund = {.name = "a.B/Refund",
+                                              .shares_keys = true};
+    struct wire_bytes w = {.size = 0};
+    struct idem_fingerprint one, same, other, alone;
+
+    (void)state;
+    wire_number(&w, 1, 5);
+    one = print_with(&charge, &w);
+    same = print_with(&charge, &w);
+    other = print_with(&refund, &w);
+    alone = print_with(&plain, &w);
+    assert_true(idem_fingerprint_match(&one, &same));
+    assert_false(idem_fingerprint_match(&one, &other));
+    assert_false(idem_fingerprint_match(&one, &alone));
+}
+
 /* Cases B021 and fault 46 */
 static void
 the_order_of_fields_does_not_count(void **state)
@@ -339,6 +361,7 @@ int
 main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_method_that_shares_its_keys_counts),
         cmocka_unit_test(the_order_of_fields_does_not_count),
         cmocka_unit_test(an_explicit_default_of_proto3_does_not_count),
         cmocka_unit_test(an_explicit_default_with_presence_counts),

@@ -16,7 +16,10 @@ struct idem_fingerprint {
     unsigned version;      /* of the canonical form */
 };
 
-/* Canonical: fields by number, map entries sorted, defaults left out, packed
+/* Of a method that shares its keys both hashes are of its name, too: what was
+ * asked of one is not what is asked of another, though the bytes are the same.
+ *
+ * Canonical: fields by number, map entries sorted, defaults left out, packed
  * and unpacked alike, the method's ignored fields left out, unknown fields by
  * number. */
 IDEM_API void idem_fingerprint_make(struct idem_fingerprint *fingerprint,

@@ -138,6 +138,8 @@ idem_invoke_probe_fn(const void *handlers, struct idem_context *context,
 struct idem_method {
     const char *name;  /* "payments.v1.Payments/Charge": on the wire */
     const char *scope; /* in the record's digest; the name unless aliased */
+    bool shares_keys;  /* other methods have the scope, too: a key_group, or the
+                        * sessions */
     const struct ProtobufCMessageDescriptor *request;
     const struct ProtobufCMessageDescriptor *reply;
     idem_invoke_fn *invoke;      /* UNIMPLEMENTED for an empty slot */

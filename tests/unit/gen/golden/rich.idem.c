@@ -290,6 +290,7 @@ const struct idem_method shop_methods[6] = {
         .request = &shop__v1__httphook__descriptor,
         .reply = &google__protobuf__empty__descriptor,
         .invoke = invoke_shop_send_http_hook,
+        .shares_keys = true,
         .mode = IDEM_MODE_LEASED,
         .dispatch = IDEM_DISPATCH_POOL,
         .read_only = false,
