@@ -9,10 +9,10 @@ static const char *const commands[] = {
     "RELEASE", "ROLLBACK", "SAVEPOINT", "START",
 };
 
-/* What they do stays in the session. */
+/* What they do stays in the session, or may: nobody reads a DO's text. */
 static const char *const lasting[] = {
-    "DEALLOCATE", "DECLARE", "DISCARD", "LISTEN",   "LOAD",
-    "PREPARE",    "RESET",   "SET",     "UNLISTEN",
+    "DEALLOCATE", "DECLARE", "DISCARD", "DO",  "LISTEN",
+    "LOAD",       "PREPARE", "RESET",   "SET", "UNLISTEN",
 };
 
 /* SET of these does not. */
@@ -109,31 +109,93 @@ sql_is_transaction_command(const char *sql)
     return is_command(sql, true) || is_command(sql, false);
 }
 
+/* The next word or sign; at its NUL when there is none. */
+static const char *
+next_token(const char *at, bool nested)
+{
+    size_t size = word_size(at);
+
+    if (*at)
+        at += size > 0 ? size : 1;
+    return skip_blank(at, nested);
+}
+
+/* TABLE temp.x, "pg_temp".x: behind what may stand before a name. */
+static bool
+names_temporary(const char *at, bool nested)
+{
+    static const char *const before[] = {
+        "EXISTS", "IF",     "INDEX",    "NOT",  "SEQUENCE",
+        "TABLE",  "UNIQUE", "UNLOGGED", "VIEW", "VIRTUAL",
+    };
+
+    while (word_in(at, before, sizeof before / sizeof *before))
+        at = next_token(at, nested);
+    if (strchr("\"[`", *at) && *at)
+        at++;
+    if (!word_is(at, "temp") && strncasecmp(at, "pg_temp", 7) != 0)
+        return false;
+    at += word_size(at);
+    if (strchr("\"]`", *at) && *at)
+        at++;
+    return *skip_blank(at, nested) == '.';
+}
+
+/* Something that no other connection sees. */
+static bool
+creates_temporary(const char *sql, bool nested)
+{
+    const char *first = skip_blank(sql, nested);
+    const char *second = next_token(first, nested);
+
+    return word_is(first, "CREATE") &&
+           (word_in(second, temporary, sizeof temporary / sizeof *temporary) ||
+            names_temporary(second, nested));
+}
+
+/* … and that outlives its transaction. */
+static bool
+creates_lasting(const char *sql, bool nested)
+{
+    return creates_temporary(sql, nested) && !strcasestr(sql, "ON COMMIT DROP");
+}
+
+/* SELECT … INTO TEMP x, which is no INSERT INTO temp. */
+static bool
+selects_into_temporary(const char *sql)
+{
+    const char *at = skip_blank(sql, true), *before = at;
+
+    for (; *at; before = at, at = next_token(at, true)) {
+        const char *next = next_token(at, true);
+
+        if (word_is(at, "INTO") && !word_is(before, "INSERT") &&
+            !word_is(before, "MERGE") &&
+            word_in(next, temporary, sizeof temporary / sizeof *temporary))
+            return true;
+    }
+    return false;
+}
+
 bool
 sql_changes_session(const char *sql)
 {
     const char *first = skip_blank(sql, true);
-    const char *second = skip_blank(first + word_size(first), true);
+    const char *second = next_token(first, true);
 
     if (word_is(first, "SET"))
         return !word_in(second, passing, sizeof passing / sizeof *passing);
-    if (word_is(first, "CREATE") &&
-        word_in(second, temporary, sizeof temporary / sizeof *temporary))
-        return !strcasestr(second, "ON COMMIT DROP");
     return word_in(first, lasting, sizeof lasting / sizeof *lasting) ||
-           strcasestr(sql, "set_config") || strcasestr(sql, "advisory_lock");
+           strcasestr(sql, "set_config") || strcasestr(sql, "advisory_lock") ||
+           creates_lasting(sql, true) ||
+           (strcasestr(sql, "temp") && selects_into_temporary(sql));
 }
 
 bool
 sql_changes_transaction(const char *sql)
 {
-    const char *first = skip_blank(sql, true);
-    const char *second = skip_blank(first + word_size(first), true);
-
-    return word_is(first, "SET") ||
-           (word_is(first, "CREATE") &&
-            word_in(second, temporary, sizeof temporary / sizeof *temporary)) ||
-           sql_changes_session(sql);
+    return word_is(skip_blank(sql, true), "SET") ||
+           creates_temporary(sql, true) || sql_changes_session(sql);
 }
 
 /* PRAGMAs that take an argument and only read, or hold for a transaction. */
@@ -152,6 +214,8 @@ sql_changes_connection(const char *sql)
     const char *name = skip_blank(first + word_size(first), false);
     const char *after = skip_blank(name + word_size(name), false);
 
+    if (creates_lasting(sql, false))
+        return true;
     if (!word_is(first, "PRAGMA"))
         return word_in(first, files, sizeof files / sizeof *files);
     if (*after == '.') {

@@ -19,7 +19,7 @@ bool sql_changes_session(const char *sql);
 bool sql_changes_transaction(const char *sql);
 
 /* Would the statement, as sqlite reads it, change the connection that all calls
- * share: a PRAGMA that sets, another file? */
+ * share: a PRAGMA that sets, another file, a temporary table? */
 bool sql_changes_connection(const char *sql);
 
 /* Nothing but blanks, comments and semicolons, as sqlite reads it. */

@@ -53,16 +53,21 @@ copy_values(struct idem_arena *arena, const struct idem_value *values, size_t n)
     return copy;
 }
 
-/* Many calls share the transaction and the connection. */
+/* Many calls share the connection, and the transaction with those that change
+ * nothing of it. */
 static bool
-is_shareable(struct idem_statements *statements, const char *sql)
+may_be_run(struct idem_statements *statements, const char *sql)
 {
+    bool changes = sql_changes_transaction(sql);
+
     if (sql_is_transaction_command(sql))
         fail(statements, IDEM_INTERNAL,
              "a handler does not end its transaction", sql);
-    else if (sql_changes_session(sql) || sql_changes_connection(sql))
+    else if ((changes && sql_changes_session(sql)) ||
+             sql_changes_connection(sql))
         fail(statements, IDEM_INTERNAL,
              "the connection is not this call's alone", sql);
+    statements->alone |= changes;
     return statements->error.status == IDEM_OK;
 }
 
@@ -72,7 +77,7 @@ idem_statement_add(struct idem_statements *statements, const char *sql,
 {
     const struct idem_value *copy;
 
-    if (!is_shareable(statements, sql))
+    if (!may_be_run(statements, sql))
         return;
     copy = copy_values(statements->arena, values, n);
     if (copy && make_room(statements))

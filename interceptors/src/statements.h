@@ -16,6 +16,7 @@ struct idem_statements {
     struct idem_arena *arena;
     struct handler_statement *at;
     unsigned n, room;
+    bool alone; /* one of them changes what others in its transaction meet */
     struct idem_error error; /* of the first that cannot be run */
 };
 

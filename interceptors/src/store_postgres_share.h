@@ -18,7 +18,8 @@
  * all keys goes in front.
  *
  * A call that the others must not wait for or fail with leaves: its key has a
- * record, a statement of it failed, it says "no". The transaction is rolled
+ * record, a statement of it failed, it says "no". One whose statements change
+ * what others would meet (SET LOCAL) is never in it. The transaction is rolled
  * back, the others begin anew, and whoever left goes alone. When it cannot be
  * said who is to blame, the halves go on by themselves. Keys are sorted, so
  * that two servers meet in one order.

@@ -1,6 +1,7 @@
 #include "store_postgres_share.h"
 
 #include "fault.h"
+#include "statements.h"
 #include "store_postgres_durable.h"
 #include "store_postgres_operation.h"
 #include "store_postgres_session.h"
@@ -20,6 +21,12 @@ compare_keys(const void *a, const void *b)
     return memcmp(left->key.bytes, right->key.bytes, sizeof(left->key.bytes));
 }
 
+static bool
+is_alone(const struct idem_ticket *ticket)
+{
+    return ticket->statements && ticket->statements->alone;
+}
+
 void
 pg_share_begin(struct pg_share *share)
 {
@@ -27,7 +34,7 @@ pg_share_begin(struct pg_share *share)
         struct shared_call *call = &share->all[i];
 
         pg_row_key_of(&call->key, &call->ticket->id);
-        call->place = SHARED_IN;
+        call->place = is_alone(call->ticket) ? SHARED_ALONE : SHARED_IN;
         call->values = NULL;
         call->leaves = false;
         call->counts = false;

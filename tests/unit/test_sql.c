@@ -83,6 +83,12 @@ what_outlives_its_transaction_is_seen(void **state)
         "create local temporary table x (y int)",
         "SELECT Set_Config('search_path', 'other', false)",
         "SELECT pg_try_advisory_lock(1)",
+        "DO $$ BEGIN SET search_path = other; END $$",
+        "SELECT 1 AS y INTO TEMP x",
+        "WITH a AS (SELECT 1) SELECT * into /**/ temporary table x FROM a",
+        "CREATE TABLE pg_temp.x (y INT)",
+        "create unlogged table if not exists \"pg_temp\" . x (y int)",
+        "CREATE VIEW pg_temp.x AS SELECT 1",
     };
     static const char *const passing[] = {
         "",
@@ -90,6 +96,11 @@ what_outlives_its_transaction_is_seen(void **state)
         "SET CONSTRAINTS ALL DEFERRED",
         "CREATE TEMP TABLE x (y INT) ON COMMIT DROP",
         "CREATE TABLE temp (y INT)",
+        "CREATE TABLE \"temp\" (y INT)",
+        "CREATE TABLE pg_temp.x (y INT) ON COMMIT DROP",
+        "INSERT INTO temp VALUES (1)",
+        "INSERT INTO temporary SELECT 1",
+        "SELECT temp INTO x FROM temperatures",
         "UPDATE x SET y = 1",
         "SELECT pg_advisory_xact_lock(1)",
         "settle",
@@ -113,6 +124,7 @@ what_changes_the_transaction_is_seen(void **state)
         "SET LOCAL search_path = other",
         "/* */ set constraints all deferred",
         "CREATE TEMP TABLE x (y INT) ON COMMIT DROP",
+        "CREATE TABLE pg_temp.x (y INT) ON COMMIT DROP",
         "SELECT set_config('search_path', 'other', true)",
         "DECLARE c CURSOR FOR SELECT 1",
     };
@@ -135,6 +147,10 @@ what_changes_a_shared_connection_is_seen(void **state)
         "PRAGMA \"query_only\" = 1",
         "-- x\nATTACH 'other' AS o",
         "DETACH o",
+        "CREATE TEMP TABLE x (y)",
+        "create temporary view if not exists x as select 1",
+        "CREATE TABLE IF NOT EXISTS temp.x (y)",
+        "CREATE INDEX [temp].x ON y (z)",
     };
     static const char *const reads[] = {
         "",
@@ -143,6 +159,9 @@ what_changes_a_shared_connection_is_seen(void **state)
         "PRAGMA main.table_info(effects)",
         "PRAGMA defer_foreign_keys = ON",
         "SELECT 'PRAGMA query_only = ON'",
+        "CREATE TABLE temp (y)",
+        "CREATE TABLE main.temp (y)",
+        "INSERT INTO temp VALUES (1)",
     };
 
     (void)state;

@@ -14,8 +14,8 @@
  * What a statement leaves in a PostgreSQL session beyond the transaction (SET
  * without LOCAL, a temporary table, a session's lock) ends with the call: the
  * connection is closed behind it, which costs the next call a new one. On
- * sqlite, whose connection all calls share, a PRAGMA that sets is refused, and
- * so is ATTACH. */
+ * sqlite, whose connection all calls share, a PRAGMA that sets, ATTACH and
+ * temporary tables are refused. */
 struct idem_tx;
 struct idem_rows;
 
