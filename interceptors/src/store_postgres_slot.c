@@ -181,14 +181,28 @@ move(struct pg_slot *slot, struct pg_session *session,
     return ending;
 }
 
+/* A claim whose answer was lost, by this call or one before it: nobody began.
+ * It is kept for whoever asks the same. */
+static bool
+is_ours(const struct pg_slot *slot, struct pg_session *session,
+        const struct record *record, int64_t owner)
+{
+    if (!slot->again || record->state != RECORD_RUNNING || owner != slot->owner)
+        return false;
+    if (idem_fingerprint_match(&record->fingerprint,
+                               &slot->ticket->fingerprint))
+        return true;
+    remember(slot, session);
+    return false;
+}
+
 static void
 decide(struct pg_slot *slot, struct pg_session *session,
        const struct record *record, int64_t owner)
 {
     session->until_ns = slot->until_ns;
-    if (slot->again && record->state == RECORD_RUNNING &&
-        owner == slot->owner) {
-        /* Our own claim, whose answer was lost: its lease begins now. */
+    if (is_ours(slot, session, record, owner)) {
+        /* Its lease begins now. */
         slot->ticket->token = record->token;
         slot->ticket->executions = record->executions;
         slot->step = SLOT_RENEW;

@@ -110,6 +110,33 @@ a_claim_that_was_lost_is_known_again(void **state)
     call_close(&call);
 }
 
+/* Fault 45: … by whoever asks what the lost one asked, and by nobody else. */
+static void
+a_claim_that_was_lost_is_not_given_to_another_request(void **state)
+{
+    struct postgres_world *world = *state;
+    struct suite_call call, other;
+    char sql[400];
+
+    world_call(&call, world);
+    call_open(&other, &world->suite, call.key, IDEM_MODE_LEASED, 2);
+    call.ticket.mode = IDEM_MODE_LEASED;
+    call.ticket.after_crash = IDEM_AFTER_CRASH_HOLD;
+    tcp_proxy_cut(world->proxy, TCP_PROXY_CUT_AFTER, "shop.v1.Shop/Buy", 1);
+    tcp_proxy_refuse(world->proxy, 1);
+    assert_int_equal(call_claim(&call), IDEM_VERDICT_FAILED);
+    tcp_proxy_refuse(world->proxy, 0);
+    snprintf(sql, sizeof(sql),
+             "SELECT count(*) FROM idem_record WHERE key_text = '%s'",
+             call.key);
+    assert_true(postgres_wait(world->postgres, 20000, sql));
+    assert_int_equal(world_claim(&other), IDEM_VERDICT_REUSED);
+    assert_int_equal(world_claim(&call), IDEM_VERDICT_MINE);
+    assert_int_equal(call_complete(&call, IDEM_OK, "x"), IDEM_VERDICT_MINE);
+    call_close(&call);
+    call_close(&other);
+}
+
 /* B082: everything hangs, nobody closes a socket. */
 static void
 a_frozen_database_holds_nobody_beyond_the_deadline(void **state)
@@ -406,6 +433,7 @@ main(int argc, char **argv)
             a_database_that_is_away_refuses_at_once_and_comes_back),
         cmocka_unit_test(a_store_opens_while_the_database_is_away),
         cmocka_unit_test(a_claim_that_was_lost_is_known_again),
+        cmocka_unit_test(a_claim_that_was_lost_is_not_given_to_another_request),
         cmocka_unit_test(a_frozen_database_holds_nobody_beyond_the_deadline),
         cmocka_unit_test(a_statement_that_hangs_ends_with_the_call),
         cmocka_unit_test(
