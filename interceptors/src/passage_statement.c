@@ -42,6 +42,8 @@ conclude(struct idem_ticket *ticket, const struct idem_rows *const *rows,
     struct idem_call *call = passage->call;
 
     once_count(passage->once, ONCE_EXECUTED);
+    if (passage->effect == IDEM_EFFECT_REFUSED)
+        passage->effect = IDEM_EFFECT_ROLLED_BACK;
     if (failed) {
         idem_call_fail_with(call, IDEM_EFFECT_ROLLED_BACK, failed);
     } else if (passage->stated) {

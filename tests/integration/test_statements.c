@@ -1,6 +1,8 @@
 /* transaction: STATEMENT from a stub to the authority and back. */
 #include "once_stage.h"
 
+#include "fault.h"
+
 #include <idem/reason.h>
 
 #include <stdio.h>
@@ -184,6 +186,28 @@ another_request_with_the_key_is_refused(void **state)
     called_free(&first);
 }
 
+#ifdef IDEM_FAULTS
+
+/* It was not turned away: its halves have run. */
+static void
+a_commit_that_fails_is_told_as_rolled_back(void **state)
+{
+    struct stage *stage = *state;
+    struct called called;
+
+    fault_set("sqlite.run.written:*:error");
+    called = add_stated(stage, "stated-10", 7);
+    fault_set(NULL);
+    assert_int_equal(called.status, IDEM_UNAVAILABLE);
+    assert_int_equal(called.outcome.effect, IDEM_EFFECT_ROLLED_BACK);
+    assert_int_equal(stage_effects(stage), 0);
+    called = add_stated(stage, "stated-10", 7);
+    assert_int_equal(called.outcome.effect, IDEM_EFFECT_COMMITTED);
+    called_free(&called);
+}
+
+#endif
+
 #define EACH(test)                                                             \
     cmocka_unit_test_setup_teardown(test, stage_sqlite_tcp, stage_down),       \
         cmocka_unit_test_setup_teardown(test, stage_both, stage_down)
@@ -200,6 +224,11 @@ main(void)
         EACH(an_error_that_is_not_recorded_runs_again),
         EACH(a_reply_that_is_too_large_leaves_no_effect),
         EACH(another_request_with_the_key_is_refused),
+#ifdef IDEM_FAULTS
+        cmocka_unit_test_setup_teardown(
+            a_commit_that_fails_is_told_as_rolled_back, stage_sqlite_tcp,
+            stage_down),
+#endif
     };
 
     return cmocka_run_group_tests(tests, stage_servers_up, stage_servers_down);
