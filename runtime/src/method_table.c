@@ -175,6 +175,25 @@ method_table_find_scope(const struct method_table *table, const char *scope)
     return NULL;
 }
 
+static bool
+is_rival(const struct idem_method *a, const struct idem_method *b)
+{
+    return a->mode != IDEM_MODE_NONE && b->mode != IDEM_MODE_NONE &&
+           !(a->shares_keys && b->shares_keys) &&
+           strcmp(a->scope, b->scope) == 0;
+}
+
+const struct idem_method *
+method_table_find_rival(const struct method_table *table,
+                        const struct idem_method *method)
+{
+    for (struct method_service *at = table->services; at; at = at->next)
+        for (unsigned i = 0; i < at->service->n_methods; i++)
+            if (is_rival(at->entries[i].method, method))
+                return at->entries[i].method;
+    return NULL;
+}
+
 void
 method_table_fini(struct method_table *table)
 {

@@ -46,4 +46,11 @@ const struct method_entry *method_table_find(const struct method_table *table,
 const struct method_entry *
 method_table_find_scope(const struct method_table *table, const char *scope);
 
+/* One whose records would be taken for those of this method, which is not in
+ * the table yet; NULL: none. Methods that say that they share their keys may.
+ */
+const struct idem_method *
+method_table_find_rival(const struct method_table *table,
+                        const struct idem_method *method);
+
 #endif

@@ -207,6 +207,22 @@ check_once(const struct idem_server *server, const struct idem_method *method,
                      method->name, server->chain.text);
 }
 
+/* The generator sees one file at a time. */
+static enum idem_status
+check_scope(const struct idem_server *server, const struct idem_method *method,
+            struct idem_error *err)
+{
+    const struct idem_method *rival =
+        method_table_find_rival(&server->methods, method);
+
+    if (!rival)
+        return IDEM_OK;
+    return idem_fail(err, IDEM_INVALID_ARGUMENT,
+                     "%s and %s have the scope \"%s\", so that each would get "
+                     "the other's answers: methods share keys with key_group",
+                     method->name, rival->name, method->scope);
+}
+
 /* A transaction is its thread's: it cannot wait for a completion elsewhere. */
 static enum idem_status
 check_dispatch(const struct idem_method *method, struct idem_error *err)
@@ -248,6 +264,8 @@ idem_server_register(struct idem_server *server,
         status = check_dispatch(&service->methods[i], err);
         if (status == IDEM_OK)
             status = check_once(server, &service->methods[i], err);
+        if (status == IDEM_OK)
+            status = check_scope(server, &service->methods[i], err);
     }
     if (status != IDEM_OK)
         return status;
