@@ -1,44 +1,19 @@
 #include "fuzz.h"
 
-#include "inbox.h"
-
-#include <string.h>
+#include "feed.h"
 
 /* The frame reader: however a peer's bytes are cut into pieces, the frames are
  * the same; what they say can be written again. */
 
 #define MAX_MESSAGE 70000 /* more than a chunk holds */
-#define PAD_MAX 200000    /* zeros behind the input, so that a frame is whole */
+#define PAD_MAX 80000     /* zeros behind the input, so that a frame is whole */
 
 struct reading {
-    struct inbox inbox;
+    struct feed feed;
     uint64_t sum; /* of all frames */
     unsigned frames;
-    bool greeted, broken;
+    bool greeted;
 };
-
-static void
-mix(struct reading *reading, uint64_t value)
-{
-    reading->sum = (reading->sum ^ value) * 0x100000001b3;
-    reading->sum ^= reading->sum >> 29;
-}
-
-static void
-add(struct reading *reading, const void *bytes, size_t size)
-{
-    const uint8_t *at = bytes;
-    size_t i = 0;
-    uint64_t word;
-
-    for (; at && i + sizeof word <= size; i += sizeof word) {
-        memcpy(&word, at + i, sizeof word);
-        mix(reading, word);
-    }
-    for (; at && i < size; i++)
-        mix(reading, at[i]);
-    mix(reading, size);
-}
 
 static void
 check_head(const struct frame *frame)
@@ -57,75 +32,48 @@ check_head(const struct frame *frame)
 static void
 take(struct reading *reading, const struct frame *frame)
 {
+    uint8_t about[6] = {frame->type, frame->flags};
+
     IDEM_ASSERT(frame->header.size <= FRAME_HEADER_MAX);
     IDEM_ASSERT(frame->oversize == (frame->payload.size > MAX_MESSAGE));
     if (!frame->oversize)
         check_head(frame);
-    add(reading, &frame->type, sizeof frame->type);
-    add(reading, &frame->flags, sizeof frame->flags);
-    add(reading, &frame->stream, sizeof frame->stream);
-    add(reading, frame->header.data, frame->header.size);
-    add(reading, frame->payload.data, frame->payload.size);
+    memcpy(about + 2, &frame->stream, sizeof frame->stream);
+    reading->sum =
+        feed_sum(reading->sum, (struct idem_bytes){about, sizeof about});
+    reading->sum = feed_sum(reading->sum, frame->header);
+    reading->sum = feed_sum(reading->sum, frame->payload);
     reading->frames++;
 }
 
 static void
-cut(struct reading *reading)
+cut(struct feed *feed)
 {
+    struct reading *reading = (struct reading *)feed;
     struct frame frame;
     enum inbox_next next = INBOX_FRAME;
 
     if (!reading->greeted) {
-        next = inbox_preface(&reading->inbox);
+        next = inbox_preface(&feed->inbox);
         reading->greeted = next == INBOX_FRAME;
     }
     while (next == INBOX_FRAME) {
-        next = inbox_next(&reading->inbox, &frame);
+        next = inbox_next(&feed->inbox, &frame);
         if (next == INBOX_FRAME)
             take(reading, &frame);
     }
-    reading->broken = next == INBOX_BROKEN;
-}
-
-/* At most piece bytes at a time. */
-static void
-feed(struct reading *reading, struct idem_bytes bytes, size_t piece)
-{
-    while (bytes.size > 0 && !reading->broken) {
-        size_t room, size = bytes.size < piece ? bytes.size : piece;
-        uint8_t *space = inbox_space(&reading->inbox, &room);
-
-        IDEM_ASSERT(room > 0);
-        size = size < room ? size : room;
-        memcpy(space, bytes.data, size);
-        inbox_filled(&reading->inbox, size);
-        bytes.data += size;
-        bytes.size -= size;
-        cut(reading);
-    }
-}
-
-/* What is missing of the frame that is begun. */
-static void
-complete(struct reading *reading, size_t piece)
-{
-    static const uint8_t zeros[4096];
-
-    for (size_t given = 0; given < PAD_MAX && !reading->broken &&
-                           inbox_begun(&reading->inbox) > 0;
-         given += sizeof zeros)
-        feed(reading, (struct idem_bytes){zeros, sizeof zeros}, piece);
+    feed->broken = next == INBOX_BROKEN;
 }
 
 static struct reading
 read_all(struct idem_bytes bytes, size_t piece)
 {
-    struct reading reading = {.sum = 0xcbf29ce484222325};
+    struct reading reading = {.feed.cut = cut, .sum = 0xcbf29ce484222325};
 
-    IDEM_ASSERT(inbox_init(&reading.inbox, MAX_MESSAGE));
-    feed(&reading, bytes, piece);
-    complete(&reading, SIZE_MAX);
-    inbox_fini(&reading.inbox);
+    IDEM_ASSERT(inbox_init(&reading.feed.inbox, MAX_MESSAGE));
+    feed_bytes(&reading.feed, bytes, piece);
+    (void)feed_zeros(&reading.feed, PAD_MAX);
+    inbox_fini(&reading.feed.inbox);
     return reading;
 }
 
@@ -137,7 +85,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct reading whole = read_all(input, SIZE_MAX);
     struct reading pieces = read_all(input, piece);
 
-    IDEM_ASSERT(whole.broken == pieces.broken);
+    IDEM_ASSERT(whole.feed.broken == pieces.feed.broken);
     IDEM_ASSERT(whole.frames == pieces.frames && whole.sum == pieces.sum);
     return 0;
 }

@@ -1,31 +1,21 @@
 #include "fuzz.h"
 
+#include "feed.h"
 #include "header_wire.h"
-#include "inbox.h"
 #include "plain.h"
-
-#include <string.h>
 
 /* Messages of plain nng clients: however the bytes are cut, the calls are the
  * same; an answer to each can be read again, behind the same route. */
 
 #define MAX_MESSAGE 70000 /* more than a chunk holds */
-#define PAD_MAX 200000    /* zeros behind the input, so that it is whole */
+#define PAD_MAX 80000     /* zeros behind the input, so that it is whole */
 
 struct reading {
-    struct inbox inbox;
+    struct feed feed;
     uint64_t sum; /* of all calls */
     unsigned calls;
-    bool greeted, broken, local;
+    bool greeted, local;
 };
-
-static void
-add(struct reading *reading, struct idem_bytes bytes)
-{
-    for (size_t i = 0; bytes.data && i < bytes.size; i++)
-        reading->sum = (reading->sum ^ bytes.data[i]) * 0x100000001b3;
-    reading->sum = (reading->sum ^ bytes.size) * 0x100000001b3;
-}
 
 /* The call as its answer: what it says comes back. */
 static void
@@ -66,74 +56,47 @@ take(struct reading *reading, const struct frame *call)
         IDEM_ASSERT(call->header.size <= FRAME_HEADER_MAX);
         check_answer(call, reading->local);
     }
-    add(reading, call->route);
-    add(reading, call->header);
-    add(reading, call->payload);
+    reading->sum = feed_sum(reading->sum, call->route);
+    reading->sum = feed_sum(reading->sum, call->header);
+    reading->sum = feed_sum(reading->sum, call->payload);
     reading->calls++;
 }
 
 static void
-cut(struct reading *reading)
+cut(struct feed *feed)
 {
+    struct reading *reading = (struct reading *)feed;
     enum inbox_next next = INBOX_FRAME;
     struct frame call;
 
     if (!reading->greeted) {
-        next = inbox_preface(&reading->inbox);
+        next = inbox_preface(&feed->inbox);
         if (next == INBOX_BROKEN &&
-            inbox_preface_plain(&reading->inbox, reading->local))
+            inbox_preface_plain(&feed->inbox, reading->local))
             next = INBOX_FRAME;
         reading->greeted = next == INBOX_FRAME;
     }
     while (next == INBOX_FRAME) {
-        next = inbox_next(&reading->inbox, &call);
+        next = inbox_next(&feed->inbox, &call);
         if (next == INBOX_FRAME)
             take(reading, &call);
     }
-    reading->broken = next == INBOX_BROKEN;
-}
-
-/* At most piece bytes at a time. */
-static void
-feed(struct reading *reading, struct idem_bytes bytes, size_t piece)
-{
-    while (bytes.size > 0 && !reading->broken) {
-        size_t room, size = bytes.size < piece ? bytes.size : piece;
-        uint8_t *space = inbox_space(&reading->inbox, &room);
-
-        IDEM_ASSERT(room > 0);
-        size = size < room ? size : room;
-        memcpy(space, bytes.data, size);
-        inbox_filled(&reading->inbox, size);
-        bytes.data += size;
-        bytes.size -= size;
-        cut(reading);
-    }
-}
-
-static void
-complete(struct reading *reading)
-{
-    static const uint8_t zeros[4096];
-
-    for (size_t given = 0; given < PAD_MAX && !reading->broken &&
-                           inbox_begun(&reading->inbox) > 0;
-         given += sizeof zeros)
-        feed(reading, (struct idem_bytes){zeros, sizeof zeros}, SIZE_MAX);
+    feed->broken = next == INBOX_BROKEN;
 }
 
 static struct reading
 read_all(struct idem_bytes bytes, bool local, size_t piece)
 {
     static const uint8_t hello[] = {0, 'S', 'P', 0, 0, 0x30, 0, 0};
-    struct reading reading = {.sum = 0xcbf29ce484222325, .local = local};
+    struct reading reading = {
+        .feed.cut = cut, .sum = 0xcbf29ce484222325, .local = local};
 
-    IDEM_ASSERT(inbox_init(&reading.inbox, MAX_MESSAGE));
-    feed(&reading, (struct idem_bytes){hello, sizeof hello}, piece);
+    IDEM_ASSERT(inbox_init(&reading.feed.inbox, MAX_MESSAGE));
+    feed_bytes(&reading.feed, (struct idem_bytes){hello, sizeof hello}, piece);
     IDEM_ASSERT(reading.greeted);
-    feed(&reading, bytes, piece);
-    complete(&reading);
-    inbox_fini(&reading.inbox);
+    feed_bytes(&reading.feed, bytes, piece);
+    (void)feed_zeros(&reading.feed, PAD_MAX);
+    inbox_fini(&reading.feed.inbox);
     return reading;
 }
 
@@ -146,7 +109,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct reading whole = read_all(input, local, SIZE_MAX);
     struct reading pieces = read_all(input, local, 1 + choice / 2u);
 
-    IDEM_ASSERT(whole.broken == pieces.broken);
+    IDEM_ASSERT(whole.feed.broken == pieces.feed.broken);
     IDEM_ASSERT(whole.calls == pieces.calls && whole.sum == pieces.sum);
     return 0;
 }

@@ -1,8 +1,7 @@
 #include "fuzz.h"
 
-#include "frame.h"
+#include "feed.h"
 #include "header.h"
-#include "inbox.h"
 #include "io.h"
 
 #include <idem/context.h>
@@ -237,63 +236,28 @@ close_peer(struct peer *peer)
 /* --- What it says --- */
 
 /* What the server's frame reader makes of it. */
-struct mirror {
-    struct inbox inbox;
-    bool broken;
-};
-
 static void
-reflect(struct mirror *mirror, const uint8_t *bytes, size_t size)
+cut(struct feed *feed)
 {
-    enum inbox_next next = INBOX_MORE;
+    enum inbox_next next;
     struct frame frame;
 
-    while (size > 0 && !mirror->broken) {
-        size_t room;
-        uint8_t *space = inbox_space(&mirror->inbox, &room);
-
-        room = size < room ? size : room;
-        memcpy(space, bytes, room);
-        inbox_filled(&mirror->inbox, room);
-        bytes += room;
-        size -= room;
-        do
-            next = inbox_next(&mirror->inbox, &frame);
-        while (next == INBOX_FRAME);
-        mirror->broken = next == INBOX_BROKEN;
-    }
-}
-
-/* Bytes that the frame that is begun wants, as far as it is known. */
-static size_t
-wanted(const struct inbox *inbox)
-{
-    size_t has = inbox->big ? inbox->big_at : inbox->tail - inbox->head;
-    size_t all = inbox_begun(inbox);
-
-    if (all > 0 && all < FRAME_HEAD) /* not even the head */
-        all = FRAME_HEAD;
-    return inbox->skip > 0 ? all : all - has;
+    do
+        next = inbox_next(&feed->inbox, &frame);
+    while (next == INBOX_FRAME);
+    feed->broken = next == INBOX_BROKEN;
 }
 
 /* Zeros that make the last frame whole; PAD_MAX: too many. */
 static size_t
 missing(struct idem_bytes bytes)
 {
-    static const uint8_t zeros[PAD_MAX];
-    struct mirror mirror = {.broken = false};
-    size_t pad = 0, wants;
+    struct feed mirror = {.cut = cut};
+    size_t pad;
 
     IDEM_ASSERT(inbox_init(&mirror.inbox, MAX_MESSAGE));
-    reflect(&mirror, bytes.data, bytes.size);
-    while (!mirror.broken && (wants = wanted(&mirror.inbox)) > 0) {
-        if (pad + wants >= PAD_MAX) {
-            pad = PAD_MAX;
-            break;
-        }
-        reflect(&mirror, zeros, wants);
-        pad += wants;
-    }
+    feed_bytes(&mirror, bytes, SIZE_MAX);
+    pad = feed_zeros(&mirror, PAD_MAX);
     inbox_fini(&mirror.inbox);
     return pad;
 }
