@@ -28,7 +28,8 @@ stream_new(struct call *call, bool server, const struct stream_side *side,
     /* Whoever does not stream says all with OPEN or END. */
     stream->out_ended = !(method->streams &
                           (server ? IDEM_STREAMS_SERVER : IDEM_STREAMS_CLIENT));
-    stream->in_ended = server && !(method->streams & IDEM_STREAMS_CLIENT);
+    stream->in_ended = !(method->streams &
+                         (server ? IDEM_STREAMS_CLIENT : IDEM_STREAMS_SERVER));
     atomic_init(&stream->codecs, CODECS);
     pthread_mutex_init(&stream->lock, NULL);
     pthread_cond_init(&stream->changed, NULL);

@@ -101,7 +101,7 @@ struct idem_stream {
     bool wanting;            /* a write found no room */
     struct inflow in;
     int64_t granted;         /* credit that the peer has left */
-    bool in_ended;           /* the peer's side has */
+    bool in_ended;           /* the peer's side has, or it has none */
     bool over;               /* nothing is written or read any more */
     struct idem_error error; /* why, when the side did not say; status OK: none
                               */

@@ -89,7 +89,9 @@ take(struct idem_stream *stream, const struct frame *frame,
     enum idem_status status = IDEM_OK;
 
     if (stream->in_ended)
-        return broken(stream, "is after the end of its side", err);
+        return broken(stream,
+                      "is after the end of its side, or of a side without any",
+                      err);
     if (!has && !last)
         return broken(stream, "says nothing: neither MESSAGE nor LAST", err);
     if (last && !stream->server)

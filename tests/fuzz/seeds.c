@@ -325,6 +325,58 @@ seed_frames(struct idem_arena *arena)
     save_streams((struct idem_bytes){(const uint8_t *)"\x08\x07", 2});
 }
 
+/* --- Steps on streams --- */
+
+/* Two bytes a step (fuzz_steps.c): what, with which stream in its upper five
+ * bits, and how. */
+#define STEP(what, stream, how) (char)((what) | (stream) << 3), (char)(how)
+#define MORE(how) STEP(0, 0, how) /* a stream is opened; of a server GOAWAY */
+#define SAY(stream, how) STEP(1, stream, how)
+#define CREDIT(stream, how) STEP(4, stream, how)
+#define LAST(stream) STEP(5, stream, 1)
+#define LEAVE(stream, how) STEP(6, stream, how) /* CANCEL; of a server END */
+#define OPEN_ALL MORE(0), MORE(0), MORE(0), MORE(0), MORE(0), MORE(0)
+
+static void
+save_steps(const char *target, const char *name, const char *steps, size_t size)
+{
+    struct seed seed = {.size = 0};
+
+    add(&seed, steps, size);
+    save(&seed, target, name);
+}
+
+static void
+seed_steps(void)
+{
+    static const char talk[] = {
+        OPEN_ALL,    SAY(1, 0), SAY(2, 0),    SAY(2, 4),    SAY(4, 0),
+        SAY(5, 128), SAY(5, 2), CREDIT(0, 8), CREDIT(2, 9), CREDIT(3, 40),
+        LAST(1),     LAST(2),   LAST(4),      LAST(5)};
+    static const char leave[] = {
+        OPEN_ALL,    SAY(2, 1 | 8), 8,           7,         SAY(5, 0),
+        LEAVE(0, 1), LEAVE(2, 0),   LEAVE(5, 1), SAY(5, 0), MORE(4)};
+    static const char breach[] = {OPEN_ALL,    STEP(5, 2, 0),  SAY(0, 0),
+                                  LAST(1),     SAY(1, 0),      SAY(2, 252),
+                                  SAY(2, 252), CREDIT(5, 159), CREDIT(31, 1)};
+    static const char answers[] = {
+        1,           SAY(0, 0),     SAY(0, 2),    CREDIT(1, 9),
+        SAY(2, 128), CREDIT(2, 20), LEAVE(0, 48), LEAVE(1, 48),
+        LEAVE(2, 61)};
+    static const char drained[] = {0,         SAY(0, 0),   MORE(2),
+                                   SAY(2, 2), SAY(2, 252), LEAVE(1, 48)};
+    static const char broken[] = {
+        1, STEP(5, 0, 0), SAY(1, 0),      SAY(2, 3 | 8), 2,
+        7, LAST(2),       CREDIT(2, 159), SAY(31, 0)};
+
+    save_steps("stream", "talk", talk, sizeof talk);
+    save_steps("stream", "leave", leave, sizeof leave);
+    save_steps("stream", "breach", breach, sizeof breach);
+    save_steps("stream_client", "answers", answers, sizeof answers);
+    save_steps("stream_client", "drained", drained, sizeof drained);
+    save_steps("stream_client", "broken", broken, sizeof broken);
+}
+
 /* --- Messages --- */
 
 static void
@@ -626,6 +678,7 @@ main(int argc, char **argv)
     seed_headers(arena);
     seed_frames(arena);
     seed_plain(arena);
+    seed_steps();
     seed_messages(arena);
     seed_options();
     seed_entry(arena);

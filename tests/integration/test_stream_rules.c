@@ -242,6 +242,20 @@ fake_down(struct fake_server *fake)
 }
 
 static void
+end_sum(struct flow_sum_stream *stream, const flow_sum_reply *reply,
+        const struct idem_outcome *outcome)
+{
+    struct flow_world *of = flow_sum_user(stream);
+
+    assert_null(reply);
+    assert_int_equal(outcome->status, IDEM_INTERNAL);
+    pthread_mutex_lock(&of->lock);
+    atomic_fetch_add(&of->ended, 1);
+    pthread_cond_broadcast(&of->change);
+    pthread_mutex_unlock(&of->lock);
+}
+
+static void
 a_server_that_knows_no_streams_is_not_asked(void **state)
 {
     struct fake_server fake;
@@ -283,6 +297,38 @@ a_server_that_breaks_a_rule_fails_its_stream(void **state)
     assert_int_equal(flow_chat_finish(stream, &outcome), IDEM_INTERNAL);
     assert_int_equal(outcome.effect, IDEM_EFFECT_IN_DOUBT);
     assert_non_null(strstr(outcome.message, "a server ends with END"));
+    fake_down(&fake);
+}
+
+/* In both styles. */
+static void
+a_message_that_no_client_waits_for_fails_its_stream(void **state)
+{
+    static const struct flow_sum_callbacks callbacks = {.end = end_sum};
+    const struct idem_call_options options = {.user = &world};
+    const struct frame messages[] = {
+        {.type = FRAME_MESSAGE, .flags = FRAME_FLAG_MESSAGE, .stream = 1},
+        {.type = FRAME_MESSAGE, .flags = FRAME_FLAG_MESSAGE, .stream = 2}};
+    struct fake_server fake;
+    struct flow_sum_stream *stream;
+    struct idem_outcome outcome;
+    struct frame frame;
+
+    (void)state;
+    fake_up(&fake);
+    fake.wire.stream_window = WINDOW;
+    (void)wire_hello(&fake.wire, 0);
+    stream = flow_sum_open(fake.channel, NULL);
+    wire_await(&fake.wire, FRAME_OPEN, &frame);
+    wire_send(&fake.wire, &messages[0]);
+    wire_await(&fake.wire, FRAME_CANCEL, &frame);
+    assert_int_equal(flow_sum_finish(stream, NULL, &outcome), IDEM_INTERNAL);
+    assert_non_null(strstr(outcome.message, "of a side without any"));
+    flow_sum_release(flow_sum_start(fake.channel, &options, &callbacks));
+    wire_await(&fake.wire, FRAME_OPEN, &frame);
+    wire_send(&fake.wire, &messages[1]);
+    wire_await(&fake.wire, FRAME_CANCEL, &frame);
+    flow_world_await(&world, &world.ended, 1);
     fake_down(&fake);
 }
 
@@ -329,6 +375,7 @@ main(void)
         TEST(a_client_that_knows_no_streams_is_told),
         TEST(a_server_that_knows_no_streams_is_not_asked),
         TEST(a_server_that_breaks_a_rule_fails_its_stream),
+        TEST(a_message_that_no_client_waits_for_fails_its_stream),
         TEST(a_connection_that_is_lost_ends_its_streams),
     };
 

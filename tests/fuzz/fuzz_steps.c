@@ -1,0 +1,337 @@
+#include "fuzz_steps.h"
+
+#include "arena.h"
+#include "codec.h"
+#include "fuzz.h"
+#include "header.h"
+#include "stream.h"
+
+#include <string.h>
+
+#include "flow.idem.h"
+
+#define BODY_MAX 4096
+
+static const struct {
+    const char *method;
+    uint32_t streams;
+} kinds[FUZZ_KINDS] = {
+    [FUZZ_COUNT] = {FLOW_COUNT_METHOD, IDEM_STREAMS_SERVER},
+    [FUZZ_SUM] = {FLOW_SUM_METHOD, IDEM_STREAMS_CLIENT},
+    [FUZZ_CHAT] = {FLOW_CHAT_METHOD, IDEM_STREAMS_BOTH},
+    [FUZZ_COUNT_ASYNC] = {FLOW_COUNT_ASYNC_METHOD, IDEM_STREAMS_SERVER},
+    [FUZZ_SUM_ASYNC] = {FLOW_SUM_ASYNC_METHOD, IDEM_STREAMS_CLIENT},
+    [FUZZ_CHAT_ASYNC] = {FLOW_CHAT_ASYNC_METHOD, IDEM_STREAMS_BOTH},
+};
+
+/* --- Frames --- */
+
+/* False: no room; the frame is left out. */
+static bool
+add(struct fuzz_steps *steps, const struct frame *frame)
+{
+    size_t size = FRAME_HEAD + frame->header.size + frame->payload.size;
+    uint8_t *at = steps->bytes + steps->size;
+
+    if (size > FUZZ_STEPS_MAX - steps->size)
+        return false;
+    frame_head_write(at, frame);
+    at += FRAME_HEAD;
+    if (frame->header.size > 0)
+        memcpy(at, frame->header.data, frame->header.size);
+    at += frame->header.size;
+    if (frame->payload.size > 0)
+        memcpy(at, frame->payload.data, frame->payload.size);
+    steps->size += size;
+    return true;
+}
+
+/* NULL: of a stream that there is not. */
+static struct fuzz_account *
+account_of(struct fuzz_steps *steps, uint32_t stream)
+{
+    if (stream < steps->first || stream - steps->first >= steps->opened)
+        return NULL;
+    return &steps->accounts[stream - steps->first];
+}
+
+/* --- Steps --- */
+
+static struct idem_bytes
+take(struct fuzz_steps *steps, size_t size)
+{
+    struct idem_bytes taken = steps->input;
+
+    if (taken.size > size)
+        taken.size = size;
+    steps->input.data += taken.size;
+    steps->input.size -= taken.size;
+    return taken;
+}
+
+/* A stream of the kind that is next, or what is none of that kind. */
+static void
+open_next(struct fuzz_steps *steps, uint8_t how)
+{
+    unsigned kind = steps->opened % FUZZ_KINDS;
+    const struct header_open open = {
+        .method = idem_bytes_of(kinds[kind].method),
+        .streams = how & 1 ? how & 3 : kinds[kind].streams,
+        .has_timeout = how & 4,
+        .timeout_us = how & 8 ? 1000 : 10000000,
+        .resume_after = how & 16,
+        .plain_reply = how & 32};
+    static const uint8_t count[] = {0x08, 0x14};
+    uint8_t header[256];
+    struct frame frame = {.type = FRAME_OPEN,
+                          .stream = steps->first + steps->opened,
+                          .header = {header, 0}};
+
+    if (steps->opened == FUZZ_STREAMS_MAX)
+        return;
+    if (!(open.streams & IDEM_STREAMS_CLIENT)) {
+        frame.flags = FRAME_FLAG_LAST | FRAME_FLAG_MESSAGE;
+        frame.payload = (struct idem_bytes){count, sizeof count};
+    }
+    frame.header.size = header_open_write(header, sizeof header, &open, NULL);
+    if (add(steps, &frame))
+        steps->accounts[steps->opened++].given = steps->window;
+}
+
+/* A note with so many bytes, of zeros. */
+static struct idem_bytes
+note_of(size_t body)
+{
+    static uint8_t note[BODY_MAX + 5] = {0x08, 0x07, 0x12};
+
+    note[3] = (uint8_t)(0x80 | (body & 0x7f));
+    note[4] = (uint8_t)(body >> 7);
+    return (struct idem_bytes){note, 5 + body};
+}
+
+static struct idem_bytes
+squeezed_note(void)
+{
+    static const struct idem_compression zstd = {.codec = IDEM_CODEC_ZSTD};
+    static uint8_t bytes[BODY_MAX];
+    static size_t size;
+    struct idem_arena *arena;
+    struct idem_bytes squeezed;
+
+    if (size == 0) {
+        arena = arena_new(BODY_MAX, 0);
+        IDEM_ASSERT(arena);
+        IDEM_ASSERT(codec_squeeze(&squeezed, &zstd, note_of(BODY_MAX), arena));
+        size = squeezed.size;
+        memcpy(bytes, squeezed.data, size);
+        arena_free(arena);
+    }
+    return (struct idem_bytes){bytes, size};
+}
+
+static void
+message(struct fuzz_steps *steps, uint32_t stream, uint8_t how)
+{
+    struct fuzz_account *account = account_of(steps, stream);
+    struct frame frame = {
+        .type = FRAME_MESSAGE, .flags = FRAME_FLAG_MESSAGE, .stream = stream};
+
+    switch (how & 3) {
+    case 0:
+        frame.payload = note_of((size_t)(how >> 2) * 32);
+        break;
+    case 1:
+        frame.payload = take(steps, how >> 2);
+        break;
+    case 2:
+        frame.flags |= FRAME_FLAG_SQUEEZED;
+        frame.payload = squeezed_note();
+        break;
+    default:
+        frame.flags |= FRAME_FLAG_SQUEEZED;
+        frame.payload = take(steps, how >> 2);
+        break;
+    }
+    if (add(steps, &frame) && account)
+        account->sent += (int64_t)frame.payload.size + STREAM_COST;
+}
+
+/* Any flags, without a message. */
+static void
+flags_only(struct fuzz_steps *steps, uint32_t stream, uint8_t flags)
+{
+    (void)add(steps, &(struct frame){.type = FRAME_MESSAGE,
+                                     .flags = flags & ~FRAME_FLAG_MESSAGE,
+                                     .stream = stream});
+}
+
+static void
+window(struct fuzz_steps *steps, uint32_t stream, uint8_t how)
+{
+    struct fuzz_account *account = account_of(steps, stream);
+    const struct header_window window = {how & 128 ? 1U << (how & 31)
+                                                   : how * 64U};
+    uint8_t header[16];
+    struct frame frame = {
+        .type = FRAME_WINDOW, .stream = stream, .header = {header, 0}};
+
+    frame.header.size = header_window_write(header, sizeof header, &window);
+    if (add(steps, &frame) && account)
+        account->given += window.credit;
+}
+
+static void
+end(struct fuzz_steps *steps, uint32_t stream, uint8_t how)
+{
+    const struct header_end end = {.status = how & 15, .effect = how >> 4};
+    uint8_t header[64];
+    struct frame frame = {.type = FRAME_END,
+                          .flags = FRAME_FLAG_LAST | FRAME_FLAG_MESSAGE,
+                          .stream = stream,
+                          .header = {header, 0},
+                          .payload = take(steps, how & 7)};
+
+    frame.header.size = header_end_write(header, sizeof header, &end, NULL);
+    (void)add(steps, &frame);
+}
+
+static void
+go_away(struct fuzz_steps *steps, uint8_t how)
+{
+    const struct header_goaway goaway = {steps->first + how % 4,
+                                         idem_bytes_of("drain")};
+    uint8_t header[32];
+    struct frame frame = {.type = FRAME_GOAWAY, .header = {header, 0}};
+
+    frame.header.size = header_goaway_write(header, sizeof header, &goaway);
+    (void)add(steps, &frame);
+}
+
+static void
+give_up(struct fuzz_steps *steps, uint32_t stream, uint8_t how)
+{
+    struct fuzz_account *account = account_of(steps, stream);
+
+    if (add(steps,
+            &(struct frame){.type = how & 1 ? FRAME_CANCEL : FRAME_DETACH,
+                            .stream = stream}) &&
+        account)
+        account->left = true;
+}
+
+static uint32_t
+pick(const struct fuzz_steps *steps, uint8_t what)
+{
+    unsigned number = what >> 3;
+
+    if (steps->opened == 0 || number == 31)
+        return steps->first + steps->opened; /* that was never opened */
+    return steps->first + number % steps->opened;
+}
+
+static void
+step(struct fuzz_steps *steps, uint8_t what, uint8_t how)
+{
+    uint32_t stream = pick(steps, what);
+
+    switch (what & 7) {
+    case 0:
+        if (steps->client)
+            open_next(steps, how);
+        else
+            go_away(steps, how);
+        break;
+    case 4:
+        window(steps, stream, how);
+        break;
+    case 5:
+        flags_only(steps, stream, how & 1 ? FRAME_FLAG_LAST : how);
+        break;
+    case 6:
+        if (steps->client)
+            give_up(steps, stream, how);
+        else
+            end(steps, stream, how);
+        break;
+    default:
+        message(steps, stream, how);
+        break;
+    }
+}
+
+void
+fuzz_steps_write(struct fuzz_steps *steps)
+{
+    while (steps->input.size > 0) {
+        uint8_t what = fuzz_take_byte(&steps->input);
+
+        step(steps, what, fuzz_take_byte(&steps->input));
+    }
+}
+
+/* --- What comes --- */
+
+static void
+check_message(struct fuzz_steps *steps, struct fuzz_account *account,
+              const struct frame *came)
+{
+    IDEM_ASSERT(!account->last && !account->over);
+    IDEM_ASSERT(came->flags & (FRAME_FLAG_MESSAGE | FRAME_FLAG_LAST));
+    /* A server ends with END. */
+    IDEM_ASSERT(!steps->client || !(came->flags & FRAME_FLAG_LAST));
+    account->last = came->flags & FRAME_FLAG_LAST;
+    if (!(came->flags & FRAME_FLAG_MESSAGE))
+        return;
+    IDEM_ASSERT(account->came < account->given);
+    account->came += (int64_t)came->payload.size + STREAM_COST;
+}
+
+static void
+check_window(struct fuzz_account *account, const struct frame *came)
+{
+    struct header_window window;
+
+    IDEM_ASSERT(!account->over);
+    IDEM_ASSERT(header_window_read(came->header, &window));
+    account->won += window.credit;
+    IDEM_ASSERT(account->won <= account->sent);
+}
+
+static void
+check_end(struct fuzz_account *account, const struct frame *came)
+{
+    struct header_end end;
+
+    IDEM_ASSERT(!account->over);
+    IDEM_ASSERT(header_end_read(came->header, &end));
+    IDEM_ASSERT(end.effect != IDEM_EFFECT_NOT_SENT);
+    account->over = true;
+}
+
+void
+fuzz_steps_check(struct fuzz_steps *steps, const struct frame *came)
+{
+    struct fuzz_account *account = account_of(steps, came->stream);
+
+    if (!account)
+        return;
+    switch (came->type) {
+    case FRAME_MESSAGE:
+        check_message(steps, account, came);
+        break;
+    case FRAME_WINDOW:
+        check_window(account, came);
+        break;
+    case FRAME_END:
+        IDEM_ASSERT(steps->client);
+        check_end(account, came);
+        break;
+    case FRAME_CANCEL:
+    case FRAME_DETACH:
+        IDEM_ASSERT(!steps->client && !account->over);
+        account->over = true;
+        break;
+    default:
+        break;
+    }
+}

@@ -1,0 +1,260 @@
+#include "fuzz.h"
+
+#include "fuzz_peer.h"
+#include "fuzz_steps.h"
+
+#include <idem/channel.h>
+
+#include <stdlib.h>
+
+#include "flow.idem.h"
+
+/* A client's streams, one of each kind: its server says on them what the input
+ * says, then PING. The client keeps to the credit that it has, says nothing
+ * after its end, answers the PING or closes the connection; and whatever came,
+ * each stream ends once. */
+
+#define ADDRESS "inproc://fuzz_stream_client"
+#define WINDOW 512
+#define STREAMS 3
+#define WRITES 6
+
+static struct idem_channel *channel;
+static struct io_listener *listener;
+static struct fuzz_peer peer;
+
+/* --- Its streams --- */
+
+/* Those of one run. */
+struct run {
+    pthread_mutex_t lock; /* guards ended */
+    pthread_cond_t change;
+    unsigned ended;
+    bool takes; /* false: no message is taken */
+    unsigned written[STREAMS];
+};
+
+static struct run run;
+
+static void
+end_one(const struct idem_outcome *outcome)
+{
+    IDEM_ASSERT(outcome->status <= IDEM_UNAUTHENTICATED);
+    pthread_mutex_lock(&run.lock);
+    run.ended++;
+    pthread_cond_signal(&run.change);
+    pthread_mutex_unlock(&run.lock);
+}
+
+static bool
+take_count(struct flow_count_stream *stream, const flow_note *note)
+{
+    (void)stream;
+    (void)note;
+    return run.takes;
+}
+
+static void
+end_count(struct flow_count_stream *stream, const struct idem_outcome *outcome)
+{
+    (void)stream;
+    end_one(outcome);
+}
+
+static void
+write_sum(struct flow_sum_stream *stream)
+{
+    flow_note note = FLOW_NOTE_INIT;
+
+    for (; run.written[1] < WRITES; run.written[1]++)
+        if (flow_sum_write(stream, &note) != IDEM_OK)
+            return;
+    flow_sum_end(stream);
+}
+
+static void
+end_sum(struct flow_sum_stream *stream, const flow_sum_reply *reply,
+        const struct idem_outcome *outcome)
+{
+    (void)stream;
+    IDEM_ASSERT(!reply || outcome->status == IDEM_OK);
+    end_one(outcome);
+}
+
+static void
+write_chat(struct flow_chat_stream *stream)
+{
+    static uint8_t body[200];
+    flow_note note = FLOW_NOTE_INIT;
+
+    note.body.data = body;
+    note.body.len = sizeof body;
+    for (; run.written[2] < WRITES; run.written[2]++)
+        if (flow_chat_write(stream, &note) != IDEM_OK)
+            return;
+    flow_chat_end(stream);
+}
+
+static bool
+take_chat(struct flow_chat_stream *stream, const flow_note *note)
+{
+    (void)stream;
+    (void)note;
+    return run.takes;
+}
+
+static void
+end_chat(struct flow_chat_stream *stream, const struct idem_outcome *outcome)
+{
+    (void)stream;
+    end_one(outcome);
+}
+
+static const struct flow_count_callbacks count_callbacks = {
+    .message = take_count, .end = end_count};
+static const struct flow_sum_callbacks sum_callbacks = {.writable = write_sum,
+                                                        .end = end_sum};
+static const struct flow_chat_callbacks chat_callbacks = {
+    .message = take_chat, .writable = write_chat, .end = end_chat};
+
+struct streams {
+    struct flow_count_stream *count;
+    struct flow_sum_stream *sum;
+    struct flow_chat_stream *chat;
+};
+
+static struct streams
+start_streams(bool takes)
+{
+    const struct idem_call_options options = {.wait_for_ready = true,
+                                              .timeout_ms = INT64_MAX};
+    flow_count_request request = FLOW_COUNT_REQUEST_INIT;
+    struct streams streams;
+
+    run = (struct run){.takes = takes};
+    pthread_mutex_init(&run.lock, NULL);
+    pthread_cond_init(&run.change, NULL);
+    streams.count =
+        flow_count_start(channel, &request, &options, &count_callbacks);
+    streams.sum = flow_sum_start(channel, &options, &sum_callbacks);
+    streams.chat = flow_chat_start(channel, &options, &chat_callbacks);
+    write_sum(streams.sum); /* writable goes on */
+    write_chat(streams.chat);
+    return streams;
+}
+
+/* Each ends once: those that the peer has not ended are given up. */
+static void
+end_streams(struct streams *streams)
+{
+    flow_count_cancel(streams->count);
+    flow_sum_cancel(streams->sum);
+    flow_chat_cancel(streams->chat);
+    pthread_mutex_lock(&run.lock);
+    while (run.ended < STREAMS)
+        pthread_cond_wait(&run.change, &run.lock);
+    IDEM_ASSERT(run.ended == STREAMS);
+    pthread_mutex_unlock(&run.lock);
+    flow_count_release(streams->count);
+    flow_sum_release(streams->sum);
+    flow_chat_release(streams->chat);
+    pthread_cond_destroy(&run.change);
+    pthread_mutex_destroy(&run.lock);
+}
+
+/* --- Its server --- */
+
+static void
+stop(void)
+{
+    if (peer.stream)
+        fuzz_peer_close(&peer);
+    idem_channel_close(channel);
+    listener->ops->free(listener);
+}
+
+static void
+start(void)
+{
+    const struct idem_channel_options options = {
+        .max_message = 8192,
+        .stream_window = WINDOW,
+        .connect_backoff_ms = 1,
+        .connect_backoff_max_ms = 1,
+        .compression = {.codec = IDEM_CODEC_ZLIB, .threshold = 64},
+    };
+
+    IDEM_ASSERT(io_inproc.listen(&io_inproc, ADDRESS, &listener, NULL) ==
+                IDEM_OK);
+    IDEM_ASSERT(idem_channel_new(&channel, ADDRESS, &options, NULL) == IDEM_OK);
+    atexit(stop);
+}
+
+static void
+greet(void)
+{
+    uint8_t hello[FUZZ_HELLO_MAX];
+
+    fuzz_peer_accept(&peer, listener);
+    (void)fuzz_peer_send(
+        &peer, (struct idem_bytes){hello, fuzz_put_hello(hello, WINDOW)});
+}
+
+/* All of the run's streams are opened: those that were on a connection that is
+ * gone are over, the others come on the next. */
+static void
+await_opens(struct fuzz_steps *steps)
+{
+    unsigned opens = 0;
+    struct frame frame;
+
+    while (opens < STREAMS) {
+        if (!peer.stream)
+            greet();
+        if (!fuzz_peer_next(&peer, &frame)) {
+            fuzz_peer_close(&peer);
+            steps->opened = 0;
+        } else if (frame.type == FRAME_OPEN) {
+            opens++;
+            if (steps->opened == 0)
+                steps->first = frame.stream;
+            steps->accounts[steps->opened++] =
+                (struct fuzz_account){.given = WINDOW};
+        } else {
+            fuzz_steps_check(steps, &frame);
+        }
+    }
+}
+
+static void
+listen_to_client(struct fuzz_steps *steps)
+{
+    struct frame frame;
+
+    while (fuzz_peer_next(&peer, &frame)) {
+        if (fuzz_is_pong(&frame))
+            return;
+        fuzz_steps_check(steps, &frame);
+    }
+    fuzz_peer_close(&peer);
+}
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static uint8_t bytes[FUZZ_STEPS_MAX + FUZZ_PING_MAX];
+    struct fuzz_steps steps = {
+        .input = {data, size}, .window = WINDOW, .bytes = bytes};
+    struct streams streams;
+
+    if (!channel)
+        start();
+    streams = start_streams(fuzz_take_byte(&steps.input) & 1);
+    await_opens(&steps);
+    fuzz_steps_write(&steps);
+    steps.size += fuzz_put_ping(bytes + steps.size);
+    (void)fuzz_peer_send(&peer, (struct idem_bytes){bytes, steps.size});
+    listen_to_client(&steps);
+    end_streams(&streams);
+    return 0;
+}
