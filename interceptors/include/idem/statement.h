@@ -64,8 +64,8 @@ IDEM_BEGIN_DECLS
  * the same, for each is prepared once a connection.
  *
  * What cannot be run (a transaction command, a setting of the session) fails
- * the call with INTERNAL when it is to be run, whatever the half returns. A call
- * that sets something for its transaction (SET LOCAL) has one of its own.
+ * the call with INTERNAL when it is to be run, whatever the half returns. A
+ * call that sets something for its transaction (SET LOCAL) has one of its own.
  */
 IDEM_API void idem_statement_add(struct idem_statements *statements,
                                  const char *sql,

@@ -68,8 +68,8 @@ IDEM_API enum idem_status idem_server_add(struct idem_server *server,
  * copied (size bytes); user is what idem_context_user gives back.
  *
  * @retval IDEM_ALREADY_EXISTS       the service is registered
- * @retval IDEM_INVALID_ARGUMENT     a method's options contradict each other, or
- *                                   its scope (alias) is another method's
+ * @retval IDEM_INVALID_ARGUMENT     a method's options contradict each other,
+ *                                   or its scope (alias) is another method's
  * @retval IDEM_FAILED_PRECONDITION  the server runs, or a method's mode needs
  *                                   the once interceptor and it was not added
  */
