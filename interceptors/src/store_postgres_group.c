@@ -5,6 +5,7 @@
 #include "store_postgres_idle.h"
 #include "store_postgres_session.h"
 
+#include <idem/burst.h>
 #include <idem/call.h>
 
 #include <stdlib.h>
@@ -44,6 +45,20 @@ wake_one(struct pg_store *postgres)
     pthread_cond_signal(&session->wake);
 }
 
+/* Behind all that a thread posts in one go: a session that is woken by the
+ * first of it would send that one alone. Not for a mark: its thread waits for
+ * it (step.c). */
+static void
+wake_later(void *with)
+{
+    struct pg_store *postgres = with;
+
+    pthread_mutex_lock(&postgres->lock);
+    if (postgres->grouped.size > 0)
+        wake_one(postgres);
+    pthread_mutex_unlock(&postgres->lock);
+}
+
 /* What ends a claim or keeps it is never refused: it frees. */
 void
 pg_group_post(struct pg_store *postgres, struct idem_ticket *ticket)
@@ -55,7 +70,9 @@ pg_group_post(struct pg_store *postgres, struct idem_ticket *ticket)
         return;
     }
     pg_queue_push(&postgres->grouped, ticket);
-    wake_one(postgres);
+    if (ticket->op == OPERATION_MARK ||
+        !idem_burst_put_off(wake_later, postgres))
+        wake_one(postgres);
 }
 
 static unsigned

@@ -5,6 +5,8 @@
 #include "store_postgres_session.h"
 #include "store_postgres_share.h"
 
+#include <idem/burst.h>
+
 #include <stdlib.h>
 
 #define NARROW_SHARES 64
@@ -65,6 +67,18 @@ wake_one(struct pg_store *postgres)
     pthread_cond_signal(&session->wake);
 }
 
+/* Behind all that a thread posts in one go. */
+static void
+wake_later(void *with)
+{
+    struct pg_store *postgres = with;
+
+    pthread_mutex_lock(&postgres->lock);
+    if (postgres->sharing.queue.size > 0)
+        wake_one(postgres);
+    pthread_mutex_unlock(&postgres->lock);
+}
+
 void
 pg_statement_post(struct pg_store *postgres, struct idem_ticket *ticket)
 {
@@ -72,7 +86,8 @@ pg_statement_post(struct pg_store *postgres, struct idem_ticket *ticket)
     pthread_mutex_lock(&postgres->lock);
     pg_keeper_note(postgres, ticket);
     pg_queue_push(&postgres->sharing.queue, ticket);
-    wake_one(postgres);
+    if (!idem_burst_put_off(wake_later, postgres))
+        wake_one(postgres);
     pthread_mutex_unlock(&postgres->lock);
 }
 

@@ -1,5 +1,6 @@
 #include "connection_inside.h"
 
+#include "burst.h"
 #include "clock_held.h"
 #include "codec.h"
 #include "plain.h"
@@ -286,6 +287,7 @@ received(void *with, enum idem_status result, size_t size)
 
     depth++;
     clock_hold();
+    burst_begin();
     if (result != IDEM_OK) {
         connection_close(connection, connection_why_lost(
                                          connection, "the connection is lost"));
@@ -300,6 +302,7 @@ received(void *with, enum idem_status result, size_t size)
             connection->options.events->settled(connection->options.with);
         set_corked(connection, false);
     }
+    burst_end();
     connection_read_on(connection);
     clock_let_go();
     depth--;

@@ -1,3 +1,4 @@
+#include "burst.h"
 #include "server_inside.h"
 
 /* Answers that leave in one write, and calls that are pushed in one go. */
@@ -134,7 +135,9 @@ idem_call_resume_all(void (*resume_all)(void *with), void *with)
     bool nested = together.on;
 
     together.on = true;
+    burst_begin();
     resume_all(with);
     if (!nested)
         leave_together();
+    burst_end();
 }

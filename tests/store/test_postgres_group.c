@@ -1,5 +1,7 @@
 #include "postgres_world.h"
 
+#include <idem/call.h>
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +12,7 @@
 #define NS_PER_MS INT64_C(1000000)
 #define MANY 504
 #define FEW 24
+#define TOGETHER 12 /* that are not split over sessions */
 #define REPLY_MAX 24
 #define DAY_MS INT64_C(86400000)
 
@@ -253,6 +256,41 @@ those_that_wait_share_a_commit(void **state)
                      "WHERE scope = 'shop.v1.Shop/Share'"),
         1, FEW / 2);
     for (unsigned i = 0; i < FEW; i++)
+        call_close(&asked[i].call);
+}
+
+/* A thread that posts many in one go wakes nobody before the last of them. */
+static void
+start_all(void *with)
+{
+    struct asked *asked = with;
+
+    for (unsigned i = 0; i < TOGETHER; i++)
+        call_start(&asked[i].call, asked[i].op);
+}
+
+static void
+what_a_thread_posts_in_one_go_is_one_batch(void **state)
+{
+    struct postgres_world *world = *state;
+    struct asked asked[TOGETHER];
+
+    for (unsigned i = 0; i < TOGETHER; i++) {
+        open_asked(&asked[i], world, true);
+        asked[i].call.ticket.id.scope = "shop.v1.Shop/Burst";
+        call_identify(&asked[i].call);
+        ask(&asked[i], ops(world)->claim, IDEM_VERDICT_MINE);
+    }
+    idem_call_resume_all(start_all, asked);
+    for (unsigned i = 0; i < TOGETHER; i++)
+        (void)call_await(&asked[i].call);
+    assert_answers(asked, TOGETHER);
+    assert_int_equal(
+        postgres_sql(world->postgres,
+                     "SELECT count(DISTINCT xmin::text) FROM idem_record "
+                     "WHERE scope = 'shop.v1.Shop/Burst'"),
+        1);
+    for (unsigned i = 0; i < TOGETHER; i++)
         call_close(&asked[i].call);
 }
 
@@ -608,6 +646,7 @@ main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_call_of_many_gets_its_own_answer),
         cmocka_unit_test(those_that_wait_share_a_commit),
+        cmocka_unit_test(what_a_thread_posts_in_one_go_is_one_batch),
         cmocka_unit_test(a_poisoned_claim_fails_alone),
         cmocka_unit_test(a_completion_whose_record_vanished_is_fenced_alone),
         cmocka_unit_test(a_batch_that_is_cut_is_sent_again_and_known_again),
