@@ -132,7 +132,7 @@ arena_size(const struct idem_arena *arena)
 }
 
 /* Nothing, too much, or more than the slab has left. */
-static void *
+static __attribute__((noinline)) void *
 alloc_odd(struct idem_arena *arena, size_t size)
 {
     size_t room = aligned(size ? size : 1);

@@ -69,6 +69,14 @@ link_has_room(const struct link *link)
 }
 
 static void
+retain_request(void *with)
+{
+    struct client_call *call = with;
+
+    call_ref(&call->call);
+}
+
+static void
 release_request(void *with)
 {
     struct client_call *call = with;
@@ -98,7 +106,6 @@ append_open(struct link *link, struct client_call *call)
         .header = {header, 0},
         .payload = call->call.base.request,
     };
-    enum connection_append appended;
 
     if (!(call->call.base.method->streams & IDEM_STREAMS_CLIENT))
         frame.flags = FRAME_FLAG_LAST | FRAME_FLAG_MESSAGE;
@@ -107,13 +114,10 @@ append_open(struct link *link, struct client_call *call)
         frame.payload = call->squeezed->bytes;
     }
     frame.header.size = write_open(link, call, header);
-    call_ref(&call->call);
-    appended = connection_append(link->connection, &frame,
-                                 (struct outbox_hold){release_request, call},
-                                 &call->mark);
-    if (appended != CONNECTION_HELD)
-        call_unref(&call->call); /* not the last: the walk has one */
-    return appended != CONNECTION_CLOSED;
+    return connection_append(
+        link->connection, &frame,
+        (struct outbox_hold){retain_request, release_request, call},
+        &call->mark);
 }
 
 static void

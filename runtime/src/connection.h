@@ -76,18 +76,12 @@ void connection_unref(struct connection *connection);
  * already. */
 bool connection_ref_alive(struct connection *connection) IDEM_MUST_CHECK;
 
-enum connection_append {
-    CONNECTION_CLOSED, /* or memory is out, which closes: never written */
-    CONNECTION_COPIED, /* the payload's bytes are not needed any more */
-    CONNECTION_HELD,   /* hold.release runs once, without a lock */
-};
-
-/* Put a frame into the queue, behind those that are there. *mark, if wanted, is
- * the frame's place for connection_reached. */
-enum connection_append connection_append(struct connection *connection,
-                                         const struct frame *frame,
-                                         struct outbox_hold hold,
-                                         uint64_t *mark);
+/* Put a frame into the queue, behind those that are there; the payload's bytes
+ * are needed longer only if the hold was retained. *mark, if wanted, is the
+ * frame's place for connection_reached. False: the connection is closed, or
+ * memory is out, which closes it; the frame is never written. */
+bool connection_append(struct connection *connection, const struct frame *frame,
+                       struct outbox_hold hold, uint64_t *mark);
 
 /* More waits to be written than should: streams are to wait for roomy. */
 bool connection_crowded(const struct connection *connection);

@@ -149,42 +149,39 @@ connection_flush(struct connection *connection)
 /* With the lock. A plain client is told the ends of its calls only. */
 static bool
 append(struct connection *connection, const struct frame *frame,
-       struct outbox_hold hold, bool *held)
+       struct outbox_hold hold)
 {
     uint8_t front[2][PLAIN_FRONT_MAX];
     struct idem_bytes parts[3], message = {NULL, 0};
 
     if (!connection->plain)
-        return outbox_append(&connection->outbox, frame, hold, held);
+        return outbox_append(&connection->outbox, frame, hold);
     if (frame->type != FRAME_END || frame->route.size == 0)
         return true;
     plain_answer_write(front, frame, connection->local, parts);
     if (frame->flags & FRAME_FLAG_MESSAGE)
         message = frame->payload;
-    return outbox_append_parts(&connection->outbox, parts, 3, message, hold,
-                               held);
+    return outbox_append_parts(&connection->outbox, parts, 3, message, hold);
 }
 
-enum connection_append
+bool
 connection_append(struct connection *connection, const struct frame *frame,
                   struct outbox_hold hold, uint64_t *mark)
 {
-    bool held = false, open, fits = false;
+    bool open, fits = false;
 
     pthread_mutex_lock(&connection->lock);
     open = !connection->closed && !connection->finishing;
     if (mark)
         *mark = connection->outbox.appended;
     if (open)
-        fits = append(connection, frame, hold, &held);
+        fits = append(connection, frame, hold);
     if (connection_unwritten(connection) > CONNECTION_CROWDED)
         atomic_store(&connection->crowded, true);
     pthread_mutex_unlock(&connection->lock);
     if (open && !fits)
         connection_close(connection, "out of memory");
-    if (!fits)
-        return CONNECTION_CLOSED;
-    return held ? CONNECTION_HELD : CONNECTION_COPIED;
+    return fits;
 }
 
 bool
@@ -196,8 +193,7 @@ connection_crowded(const struct connection *connection)
 void
 connection_send(struct connection *connection, const struct frame *frame)
 {
-    if (connection_append(connection, frame, (struct outbox_hold){0}, NULL) !=
-        CONNECTION_CLOSED)
+    if (connection_append(connection, frame, (struct outbox_hold){0}, NULL))
         connection_flush(connection);
 }
 

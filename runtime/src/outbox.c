@@ -93,6 +93,7 @@ refer(struct outbox *outbox, struct idem_bytes bytes, struct outbox_hold hold)
 {
     struct outbox_half *half = &outbox->filling;
 
+    hold.retain(hold.with);
     half->bigs[half->n_bigs++] = (struct outbox_big){half->size, bytes, hold};
     half->total += bytes.size;
     outbox->appended += bytes.size;
@@ -110,18 +111,24 @@ outbox_append_bytes(struct outbox *outbox, struct idem_bytes bytes)
     return true;
 }
 
+static bool
+is_referred_to(struct idem_bytes message, struct outbox_hold hold)
+{
+    return hold.release && message.size > OUTBOX_COPY_MAX;
+}
+
 /* Room for a front that is copied and a message behind it. NULL: out of memory;
  * else where it is. */
 static uint8_t *
 make_room(struct outbox *outbox, size_t front, struct idem_bytes message,
-          struct outbox_hold hold, bool *held)
+          struct outbox_hold hold)
 {
     struct outbox_half *half = &outbox->filling;
+    bool refers = is_referred_to(message, hold);
 
-    *held = hold.release && message.size > OUTBOX_COPY_MAX;
-    if (!reserve_bytes(half, *held ? front : front + message.size))
+    if (!reserve_bytes(half, refers ? front : front + message.size))
         return NULL;
-    if (*held && !reserve_big(half))
+    if (refers && !reserve_big(half))
         return NULL;
     return half->bytes + half->size;
 }
@@ -129,48 +136,50 @@ make_room(struct outbox *outbox, size_t front, struct idem_bytes message,
 /* The front stands there; the message follows. */
 static void
 end_append(struct outbox *outbox, size_t front, struct idem_bytes message,
-           struct outbox_hold hold, bool held)
+           struct outbox_hold hold)
 {
     struct outbox_half *half = &outbox->filling;
 
-    if (!held)
-        (void)put(half->bytes + half->size + front, message);
-    count(outbox, held ? front : front + message.size);
-    if (held)
+    if (is_referred_to(message, hold)) {
+        count(outbox, front);
         refer(outbox, message, hold);
+        return;
+    }
+    (void)put(half->bytes + half->size + front, message);
+    count(outbox, front + message.size);
 }
 
 bool
 outbox_append_parts(struct outbox *outbox, const struct idem_bytes *parts,
                     unsigned n, struct idem_bytes message,
-                    struct outbox_hold hold, bool *held)
+                    struct outbox_hold hold)
 {
     size_t front = 0;
     uint8_t *at;
 
     for (unsigned i = 0; i < n; i++)
         front += parts[i].size;
-    at = make_room(outbox, front, message, hold, held);
+    at = make_room(outbox, front, message, hold);
     if (!at)
         return false;
     for (unsigned i = 0; i < n; i++)
         at = put(at, parts[i]);
-    end_append(outbox, front, message, hold, *held);
+    end_append(outbox, front, message, hold);
     return true;
 }
 
 bool
 outbox_append(struct outbox *outbox, const struct frame *frame,
-              struct outbox_hold hold, bool *held)
+              struct outbox_hold hold)
 {
     size_t front = FRAME_HEAD + frame->header.size;
-    uint8_t *at = make_room(outbox, front, frame->payload, hold, held);
+    uint8_t *at = make_room(outbox, front, frame->payload, hold);
 
     if (!at)
         return false;
     frame_head_write(at, frame);
     (void)put(at + FRAME_HEAD, frame->header);
-    end_append(outbox, front, frame->payload, hold, *held);
+    end_append(outbox, front, frame->payload, hold);
     return true;
 }
 

@@ -11,9 +11,11 @@
 
 #define OUTBOX_COPY_MAX 16384 /* bytes of a message that is copied */
 
-/* What keeps a message's bytes alive until they are written. release runs once,
- * without a lock, also when they never were. Empty: the bytes are copied. */
+/* What keeps a message's bytes alive until they are written. When they are not
+ * copied, retain runs under the user's lock, and release once, without a lock,
+ * also when they never were written. Empty: the bytes are copied. */
 struct outbox_hold {
+    void (*retain)(void *with);
     void (*release)(void *with);
     void *with;
 };
@@ -48,16 +50,15 @@ void outbox_fini(struct outbox *outbox);
 bool outbox_append_bytes(struct outbox *outbox, struct idem_bytes bytes)
     IDEM_MUST_CHECK;
 
-/* A frame. True: a message over OUTBOX_COPY_MAX with a hold is referred to and
- * *held is true; else everything is copied and the hold is the caller's. False:
- * out of memory, nothing is appended. */
+/* A frame. A message over OUTBOX_COPY_MAX with a hold is retained and referred
+ * to, else everything is copied. False: out of memory, nothing is appended. */
 bool outbox_append(struct outbox *outbox, const struct frame *frame,
-                   struct outbox_hold hold, bool *held) IDEM_MUST_CHECK;
+                   struct outbox_hold hold) IDEM_MUST_CHECK;
 
 /* The same, of a message behind n parts that are copied whatever their size. */
 bool outbox_append_parts(struct outbox *outbox, const struct idem_bytes *parts,
                          unsigned n, struct idem_bytes message,
-                         struct outbox_hold hold, bool *held) IDEM_MUST_CHECK;
+                         struct outbox_hold hold) IDEM_MUST_CHECK;
 
 /* The filled half takes off. The last flight is over. */
 void outbox_take_off(struct outbox *outbox);

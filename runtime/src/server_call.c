@@ -17,6 +17,14 @@
 /* --- END --- */
 
 static void
+retain_reply(void *with)
+{
+    struct server_call *call = with;
+
+    call_ref(&call->call);
+}
+
+static void
 release_reply(void *with)
 {
     struct server_call *call = with;
@@ -92,11 +100,9 @@ send_end(struct server_call *call)
         if (squeeze_reply(call, &frame.payload))
             frame.flags |= FRAME_FLAG_SQUEEZED;
     }
-    call_ref(&call->call);
-    if (connection_append(call->peer->connection, &frame,
-                          (struct outbox_hold){release_reply, call},
-                          NULL) != CONNECTION_HELD)
-        call_unref(&call->call);
+    (void)connection_append(
+        call->peer->connection, &frame,
+        (struct outbox_hold){retain_reply, release_reply, call}, NULL);
     endpoint_flush(call->peer->connection);
 }
 

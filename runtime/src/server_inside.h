@@ -56,14 +56,15 @@ struct peer {
     struct idem_peer known;    /* when ready; then const */
     struct idem_principal principal; /* what its certificate says */
 
-    /* The reader's: method ids that this client told. */
+    /* The reader's: method ids that this client told, and the newest stream
+     * that it opened. */
     const struct method_entry **told;
-    uint32_t n_told;
+    uint32_t n_told, newest;
 
     pthread_mutex_t lock; /* guards the rest */
     struct streams streams;
     struct server_call *calls; /* not finished, also detached ones */
-    uint32_t last_stream;
+    uint32_t last_stream; /* the newest that was not too late for a GOAWAY */
     uint32_t roomy_turn;  /* which stream writes first when there is room */
     unsigned n_streaming; /* of the streams, calls of many messages */
     bool draining;
@@ -144,6 +145,13 @@ void peers_each(struct idem_server *server, bool ready_only,
 /* An END for a call that was never made, or is not listened to any more. */
 void peer_end(struct peer *peer, const struct frame *open,
               const struct idem_error *err, enum idem_effect effect);
+
+/* With the lock: one that goes away does not count what it refuses. */
+void peer_note_open(struct peer *peer, uint32_t stream);
+
+/* An OPEN makes no call: it is noted, and its END says REFUSED. */
+void peer_refuse(struct peer *peer, const struct frame *open,
+                 const struct idem_error *err);
 
 /* The client does not listen to this stream any more. False: it did not. */
 bool peer_detach(struct peer *peer, uint32_t stream);

@@ -212,6 +212,7 @@ enter(struct server_call *call, struct idem_error *err)
     enum idem_status status = IDEM_OK;
 
     pthread_mutex_lock(&peer->lock);
+    peer_note_open(peer, call->stream);
     if (peer->draining && !call->entry->while_draining)
         status = idem_fail(err, IDEM_UNAVAILABLE, "the server is going away");
     else if (peer->streams.count >= peer->server->options.max_streams)
@@ -261,7 +262,7 @@ server_call_open(struct peer *peer, const struct frame *frame,
         call_begin(&call->call);
         return;
     }
-    peer_end(peer, frame, &err, IDEM_EFFECT_REFUSED);
+    peer_refuse(peer, frame, &err);
     if (call)
         call_unref(&call->call);
 }

@@ -35,6 +35,23 @@ peer_end(struct peer *peer, const struct frame *open,
     connection_send(peer->connection, &frame);
 }
 
+void
+peer_note_open(struct peer *peer, uint32_t stream)
+{
+    if (!peer->draining)
+        peer->last_stream = stream;
+}
+
+void
+peer_refuse(struct peer *peer, const struct frame *open,
+            const struct idem_error *err)
+{
+    pthread_mutex_lock(&peer->lock);
+    peer_note_open(peer, open->stream);
+    pthread_mutex_unlock(&peer->lock);
+    peer_end(peer, open, err, IDEM_EFFECT_REFUSED);
+}
+
 static bool
 reserve_told(struct peer *peer, uint32_t id)
 {
@@ -74,17 +91,12 @@ take_open(struct peer *peer, const struct frame *frame)
 {
     struct header_open open;
     struct idem_error err;
-    bool in_order;
 
-    pthread_mutex_lock(&peer->lock);
-    in_order = frame->stream > peer->last_stream;
-    if (in_order && !peer->draining)
-        peer->last_stream = frame->stream;
-    pthread_mutex_unlock(&peer->lock);
-    if (!in_order)
+    if (frame->stream <= peer->newest)
         return "stream ids must grow";
+    peer->newest = frame->stream;
     if (plain_complain(frame, peer->server->options.max_message, &err)) {
-        peer_end(peer, frame, &err, IDEM_EFFECT_REFUSED);
+        peer_refuse(peer, frame, &err);
         return NULL;
     }
     if (header_open_read(frame->header, &open)) {
@@ -92,7 +104,7 @@ take_open(struct peer *peer, const struct frame *frame)
         return NULL;
     }
     idem_fail(&err, IDEM_INTERNAL, "the header of OPEN cannot be read");
-    peer_end(peer, frame, &err, IDEM_EFFECT_REFUSED);
+    peer_refuse(peer, frame, &err);
     return NULL;
 }
 
