@@ -261,11 +261,12 @@ void
 call_init(struct call *call, const struct call_ops *ops,
           const struct chain *chain, struct idem_arena *arena)
 {
-    /* Around the outcome, and what there is of the states: the rest is long. */
+    /* Around the outcome, whose texts are long. */
     memset(call, 0, offsetof(struct call, base.outcome));
     memset(&call->base.trailers, 0,
-           offsetof(struct call, state) - offsetof(struct call, base.trailers));
-    memset(call->state, 0, chain->count * sizeof(*call->state));
+           sizeof(*call) - offsetof(struct call, base.trailers));
+    call->state = idem_arena_zalloc(arena, chain->count * sizeof(*call->state));
+    IDEM_ASSERT(call->state);
     call->ops = ops;
     call->chain = chain;
     call->base.arena = arena;

@@ -78,10 +78,11 @@ struct call {
     idem_attempt_done_fn *done; /* an attempt's: instead of the ops' finish */
     void *done_with;
 
-    void *state[CHAIN_MAX]; /* those that the chain has */
+    void **state; /* one for each interceptor of the chain; in the arena */
 };
 
-/* Clear and start with one reference, the walk's. base.clock, timers, method,
+/* Clear and start with one reference, the walk's. The arena has room for a
+ * pointer for each interceptor of the chain. base.clock, timers, method,
  * attempt, deadline_ns and the request are set by the caller before call_begin,
  * on a server also base.context. */
 void call_init(struct call *call, const struct call_ops *ops,

@@ -12,7 +12,7 @@
 /* Bytes beside the call itself in its first slab: its key, what interceptors
  * keep, a small request. 100,000 calls may be in flight (2 KiB each and the
  * message): the slab is of the smallest size. */
-#define ARENA_SPARE 344
+#define ARENA_SPARE 544
 
 /* A call of the client: begun, walked, told; and its handle. */
 

@@ -54,19 +54,6 @@ field_value_size(ProtobufCType type)
     idem_assert_failed("a field has a type of protobuf-c", __FILE__, __LINE__);
 }
 
-bool
-field_packable(ProtobufCType type)
-{
-    return type != PROTOBUF_C_TYPE_STRING && type != PROTOBUF_C_TYPE_BYTES &&
-           type != PROTOBUF_C_TYPE_MESSAGE;
-}
-
-bool
-field_in_oneof(const ProtobufCFieldDescriptor *field)
-{
-    return (field->flags & PROTOBUF_C_FIELD_FLAG_ONEOF) != 0;
-}
-
 size_t
 field_count(const ProtobufCMessage *message,
             const ProtobufCFieldDescriptor *field)

@@ -16,10 +16,19 @@ unsigned field_find(const ProtobufCMessageDescriptor *type, uint32_t number,
 /* sizeof of one value in the struct or in a repeated field's array. */
 size_t field_value_size(ProtobufCType type);
 
-/* May come packed: every scalar but string and bytes. */
-bool field_packable(ProtobufCType type);
+/* May come packed: every scalar but string and bytes. Any value is one. */
+static inline bool
+field_packable(ProtobufCType type)
+{
+    return type != PROTOBUF_C_TYPE_STRING && type != PROTOBUF_C_TYPE_BYTES &&
+           type != PROTOBUF_C_TYPE_MESSAGE;
+}
 
-bool field_in_oneof(const ProtobufCFieldDescriptor *field);
+static inline bool
+field_in_oneof(const ProtobufCFieldDescriptor *field)
+{
+    return (field->flags & PROTOBUF_C_FIELD_FLAG_ONEOF) != 0;
+}
 
 static inline void *
 field_member(ProtobufCMessage *message, const ProtobufCFieldDescriptor *field)

@@ -66,9 +66,7 @@ check_repeated(const ProtobufCMessage *message,
 
     if (count > 0 && !*array)
         return broken(message, field, "an array that is NULL", err);
-    if (field->type != PROTOBUF_C_TYPE_STRING &&
-        field->type != PROTOBUF_C_TYPE_BYTES &&
-        field->type != PROTOBUF_C_TYPE_MESSAGE)
+    if (field_packable(field->type))
         return IDEM_OK;
     for (size_t i = 0; i < count && status == IDEM_OK; i++)
         status =
@@ -94,7 +92,7 @@ check_message(const ProtobufCMessage *message, unsigned depth,
 
         if (field->label == PROTOBUF_C_LABEL_REPEATED)
             status = check_repeated(message, field, depth, err);
-        else if (field_present(message, field))
+        else if (!field_packable(field->type) && field_present(message, field))
             status = check_value(message, field, field_value(message, field),
                                  depth, err);
     }

@@ -202,6 +202,16 @@ metadata_is_reserved(struct idem_bytes name)
     return name.size >= size && memcmp(name.data, METADATA_RESERVED, size) == 0;
 }
 
+bool
+metadata_has_reserved(const struct idem_metadata *metadata)
+{
+    const struct idem_metadata_entry *entry = metadata->first;
+
+    while (entry && !metadata_is_reserved(entry->name))
+        entry = entry->next;
+    return entry;
+}
+
 void
 metadata_drop_reserved(struct idem_metadata *metadata)
 {

@@ -99,8 +99,12 @@ read_fence(const struct idem_metadata *metadata)
 void
 parent_take_fence(struct idem_context *context)
 {
-    context->parent_fence = read_fence(&context->call->metadata);
-    metadata_drop_reserved(&context->call->metadata);
+    struct idem_metadata *metadata = &context->call->metadata;
+
+    if (!metadata_has_reserved(metadata))
+        return;
+    context->parent_fence = read_fence(metadata);
+    metadata_drop_reserved(metadata);
 }
 
 int64_t

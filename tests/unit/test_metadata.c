@@ -143,12 +143,14 @@ reserved_names_are_taken_out(void **state)
 
     for (unsigned i = 0; i < 7; i++)
         assert_int_equal(add(w, names[i], "1"), IDEM_OK);
+    assert_true(metadata_has_reserved(&w->metadata));
     metadata_drop_reserved(&w->metadata);
     assert_false(idem_metadata_get(&w->metadata, "idem-a", &value));
     assert_int_equal(w->metadata.size, 2 * (1 + 1 + 32) + (4 + 1 + 32));
     assert_int_equal(add(w, "z", "1"), IDEM_OK);
     assert_string_equal(text_of(w), "x=1 y=1 idem=1 z=1 ");
 
+    assert_false(metadata_has_reserved(&w->metadata));
     size = w->metadata.size;
     metadata_drop_reserved(&w->metadata);
     assert_int_equal(w->metadata.size, size);
