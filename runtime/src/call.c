@@ -208,15 +208,15 @@ fire_deadline(struct idem_timer *timer)
     call_unref(call);
 }
 
-static void
-arm_deadline(struct call *call, int64_t end_ns)
+void
+call_arm(struct call *call)
 {
-    if (end_ns == INT64_MAX)
+    if (call->armed || call->end_ns == INT64_MAX)
         return;
     call_ref(call);
     call->armed = true;
     call->deadline.fire = fire_deadline;
-    idem_timer_start(call->base.timers, &call->deadline, end_ns);
+    idem_timer_start(call->base.timers, &call->deadline, call->end_ns);
 }
 
 void
@@ -227,9 +227,10 @@ idem_call_lower_deadline(struct idem_call *base, int64_t deadline_ns)
     if (deadline_ns >= base->deadline_ns)
         return;
     base->deadline_ns = deadline_ns;
-    if (!call->armed)
-        arm_deadline(call, deadline_ns);
-    else if (idem_timer_stop(base->timers, &call->deadline))
+    if (deadline_ns >= call->end_ns)
+        return;
+    call->end_ns = deadline_ns;
+    if (call->armed && idem_timer_stop(base->timers, &call->deadline))
         idem_timer_start(base->timers, &call->deadline, deadline_ns);
 }
 
@@ -242,8 +243,8 @@ call_begin(struct call *call)
 void
 call_begin_until(struct call *call, int64_t end_ns)
 {
+    call->end_ns = end_ns;
     call_ref(call);
-    arm_deadline(call, end_ns);
 
     call_walk(call, go_down(call, call->top));
     call_unref(call);
@@ -252,7 +253,8 @@ call_begin_until(struct call *call, int64_t end_ns)
 void
 call_arm_again(struct call *call)
 {
-    arm_deadline(call, call->base.deadline_ns);
+    call->end_ns = call->base.deadline_ns;
+    call_arm(call);
 }
 
 /* --- Its life --- */

@@ -67,7 +67,9 @@ struct call {
     pthread_mutex_t lock;             /* an interruption's */
     atomic_uint interrupt; /* a status, written under the lock; OK: none */
 
-    struct idem_timer deadline; /* holds a reference while it runs */
+    int64_t end_ns;             /* of its walk; INT64_MAX: none. It is … */
+    struct idem_timer deadline; /* … armed when somebody keeps the call, and
+                                 * holds a reference while it runs */
     struct idem_timer nap;      /* idem_call_sleep's */
     enum idem_step after_nap;
     bool armed;
@@ -91,17 +93,22 @@ void call_init(struct call *call, const struct call_ops *ops,
 /* Forget hooks, arena. */
 void call_fini(struct call *call);
 
-/* Arm the deadline and walk from the top on this thread. */
+/* Walk from the top on this thread, until the deadline at the latest. */
 void call_begin(struct call *call);
+
+/* The same with another end than the deadline that the wire says; INT64_MAX:
+ * none. */
+void call_begin_until(struct call *call, int64_t end_ns);
+
+/* Somebody is about to keep the call: interrupt it at its end, whoever has it
+ * then. A call that nobody keeps needs no timer: who has it looks at the time.
+ */
+void call_arm(struct call *call);
 
 /* The walk is over and its deadline with it: arm that again, for what a server
  * still does with the call; and disarm it. */
 void call_arm_again(struct call *call);
 void call_disarm(struct call *call);
-
-/* The same with another end than the deadline that the wire says; INT64_MAX:
- * none. */
-void call_begin_until(struct call *call, int64_t end_ns);
 
 /* End it from outside: the holder gives it back and it goes up with this status
  * (CANCELLED, DEADLINE_EXCEEDED, UNAVAILABLE); or, when nobody can give it

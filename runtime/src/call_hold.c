@@ -149,6 +149,7 @@ idem_call_keep(struct idem_call *base, const struct idem_holder *holder,
     unsigned hold = CALL_KEPT;
 
     call_let_go(call); /* of a hook that keeps it twice */
+    call_arm(call);
     call->holder = holder;
     call->with = with;
     /* Then look whether it is interrupted: see call_interrupt. */

@@ -282,6 +282,21 @@ the_deadline_ends_a_call_that_waits(void **state)
     assert_int_equal(w->outcome.effect, IDEM_EFFECT_NOT_SENT);
 }
 
+/* Its hooks look at the time themselves. */
+static void
+a_call_that_nobody_keeps_needs_no_timer(void **state)
+{
+    struct call_world *w = *state;
+    struct call *call = call_world_call(w);
+
+    call->base.deadline_ns = w->fake.now_ns + 30 * MS;
+    call_begin(call);
+    assert_int_equal(w->finished, 1);
+    assert_false(call->armed);
+    assert_null(call->deadline.fire);
+    call_unref(call);
+}
+
 static void
 a_call_that_is_over_leaves_no_timer(void **state)
 {
@@ -421,6 +436,7 @@ main(void)
         TEST(a_nap_ends_at_its_time),
         TEST(a_call_that_naps_between_attempts_is_cancelled_with_what_it_knows),
         TEST(the_deadline_ends_a_call_that_waits),
+        TEST(a_call_that_nobody_keeps_needs_no_timer),
         TEST(a_call_that_is_over_leaves_no_timer),
         TEST(the_deadline_ends_repeats_on_the_clock),
         TEST(interrupt_resume_and_walk_race_and_the_call_ends_once),
