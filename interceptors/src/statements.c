@@ -1,5 +1,6 @@
 #include "statements.h"
 
+#include "rows.h"
 #include "sql.h"
 #include "tx.h"
 
@@ -88,6 +89,12 @@ idem_statement_add(struct idem_statements *statements, const char *sql,
              sql);
 }
 
+void
+idem_statements_reply_first(struct idem_statements *statements)
+{
+    statements->reply_first = true;
+}
+
 /* A server without once has no slot; it refuses to start with such a method. */
 struct idem_statements *
 idem_context_statements(struct idem_context *context)
@@ -105,19 +112,43 @@ idem_context_rows(struct idem_context *context)
     return slot->rows;
 }
 
+bool
+statements_need_no_rows(const struct idem_statements *statements)
+{
+    return statements->reply_first || statements->n == 0;
+}
+
+const struct idem_rows *const *
+statements_no_rows(const struct idem_statements *statements)
+{
+    struct idem_rows *none = rows_new(statements->arena, 0);
+    struct idem_rows **rows = idem_arena_zalloc(
+        statements->arena, (statements->n + 1) * sizeof(*rows));
+
+    for (unsigned i = 0; none && rows && i < statements->n; i++)
+        rows[i] = none;
+    return none ? (const struct idem_rows *const *)rows : NULL;
+}
+
+static const struct idem_rows *const *
+fail_full(struct idem_error *failed)
+{
+    (void)idem_fail(failed, IDEM_RESOURCE_EXHAUSTED,
+                    "the call's memory is full");
+    return NULL;
+}
+
 const struct idem_rows *const *
 statements_run(const struct idem_statements *statements, struct idem_tx *tx,
                struct idem_error *failed)
 {
     unsigned n = statements->n;
+    const struct idem_rows *const *none = statements_no_rows(statements);
     struct idem_rows **rows =
         idem_arena_zalloc(tx->arena, (n > 0 ? n : 1) * sizeof(*rows));
 
-    if (!rows) {
-        (void)idem_fail(failed, IDEM_RESOURCE_EXHAUSTED,
-                        "the call's memory is full");
-        return NULL;
-    }
+    if (!rows || !none)
+        return fail_full(failed);
     for (unsigned i = 0; i < n; i++) {
         const struct handler_statement *at = &statements->at[i];
 
@@ -125,5 +156,6 @@ statements_run(const struct idem_statements *statements, struct idem_tx *tx,
             IDEM_OK)
             return NULL;
     }
-    return (const struct idem_rows *const *)rows;
+    return statements->reply_first ? none
+                                   : (const struct idem_rows *const *)rows;
 }

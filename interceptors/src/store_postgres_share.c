@@ -67,9 +67,11 @@ read_rows(struct pg_share *share, unsigned owner)
 {
     struct shared_call *call = &share->calls[owner];
     unsigned n = call->ticket->statements->n;
-    struct idem_rows **rows =
-        idem_arena_zalloc(call->ticket->arena, (n + 1) * sizeof(*rows));
+    struct idem_rows **rows;
 
+    if (statements_need_no_rows(call->ticket->statements))
+        return statements_no_rows(call->ticket->statements);
+    rows = idem_arena_zalloc(call->ticket->arena, (n + 1) * sizeof(*rows));
     for (unsigned i = call->first; rows && i < share->n_queries; i++) {
         const struct shared_query *about = &share->about[i];
 
@@ -116,15 +118,21 @@ conclude(struct pg_share *share, unsigned i)
     call->place = place_of(ticket, kept);
 }
 
+static void
+conclude_each(struct pg_share *share)
+{
+    for (unsigned i = 0; i < share->n; i++)
+        if (share->calls[i].place == SHARED_IN)
+            conclude(share, i);
+}
+
 static enum way
 conclude_all(struct pg_share *share)
 {
     unsigned before = pg_share_count(share);
 
     pg_share_note_begun(share);
-    for (unsigned i = 0; i < share->n; i++)
-        if (share->calls[i].place == SHARED_IN)
-            conclude(share, i);
+    conclude_each(share);
     if (pg_share_count(share) == before)
         return WAY_DONE;
     pg_share_roll_back(share);
@@ -195,26 +203,52 @@ tell_unknown(struct pg_share *share)
     return WAY_DONE;
 }
 
+/* What was sent in one trip. */
+static enum way
+judge_whole(struct pg_share *share)
+{
+    unsigned failed = pg_share_failed(share);
+
+    note_plans(share);
+    if (failed < share->closing)
+        return part_failed(share, failed);
+    pg_share_note_begun(share);
+    return judge_close(share);
+}
+
 /* --- A transaction --- */
+
+/* Nothing is open yet. */
+static enum way
+give_up(struct pg_share *share, enum way way)
+{
+    pg_session_close(share->session);
+    return way;
+}
+
+/* False: the connection is lost. */
+static bool
+begin(struct pg_share *share)
+{
+    enum pg_end end = PG_OK;
+
+    for (unsigned i = 0; i < share->n && end == PG_OK; i++)
+        if (share->calls[i].place == SHARED_IN)
+            end = pg_note_window(share->session, share->calls[i].ticket);
+    return end == PG_OK && !pg_share_reach(share, "postgres.run.before");
+}
 
 /* Nothing stands of it when this says anything but DONE. */
 static enum way
 open_transaction(struct pg_share *share)
 {
-    enum pg_end end = PG_OK;
+    enum pg_end end;
     enum way way;
 
-    for (unsigned i = 0; i < share->n && end == PG_OK; i++)
-        if (share->calls[i].place == SHARED_IN)
-            end = pg_note_window(share->session, share->calls[i].ticket);
-    if (end != PG_OK || pg_share_reach(share, "postgres.run.before")) {
-        pg_session_close(share->session);
-        return WAY_AGAIN;
-    }
-    if (!pg_share_open(share)) {
-        pg_session_close(share->session);
-        return WAY_PART;
-    }
+    if (!begin(share))
+        return give_up(share, WAY_AGAIN);
+    if (!pg_share_open(share))
+        return give_up(share, WAY_PART);
     end = pg_share_travel(share);
     if (end == PG_OK)
         way = judge_open(share);
@@ -229,15 +263,44 @@ close_transaction(struct pg_share *share)
 {
     enum way way;
 
-    if (pg_share_reach(share, "postgres.run.concluded")) {
-        pg_session_close(share->session);
-        return WAY_AGAIN;
-    }
-    if (!pg_share_close(share)) {
-        pg_session_close(share->session);
-        return WAY_PART;
-    }
+    if (pg_share_reach(share, "postgres.run.concluded"))
+        return give_up(share, WAY_AGAIN);
+    if (!pg_share_close(share))
+        return give_up(share, WAY_PART);
     way = pg_share_travel(share) == PG_OK ? judge_close(share)
+                                          : tell_unknown(share);
+    pg_share_clear(share);
+    return way;
+}
+
+/* Each answer can be made before anything runs, and no key is asked about. */
+static bool
+is_foretold(const struct pg_share *share)
+{
+    bool foretold = !share->look;
+
+    for (unsigned i = 0; i < share->n; i++)
+        if (share->calls[i].place == SHARED_IN &&
+            !statements_need_no_rows(share->calls[i].ticket->statements))
+            foretold = false;
+    return foretold;
+}
+
+static enum way
+run_whole(struct pg_share *share)
+{
+    enum way way;
+
+    if (!begin(share))
+        return give_up(share, WAY_AGAIN);
+    conclude_each(share);
+    if (pg_share_count(share) == 0)
+        return WAY_DONE;
+    if (pg_share_reach(share, "postgres.run.concluded"))
+        return give_up(share, WAY_AGAIN);
+    if (!pg_share_whole(share))
+        return give_up(share, WAY_PART);
+    way = pg_share_travel(share) == PG_OK ? judge_whole(share)
                                           : tell_unknown(share);
     pg_share_clear(share);
     return way;
@@ -254,6 +317,8 @@ attempt(struct pg_share *share)
         pg_share_refuse(share);
         return WAY_DONE;
     }
+    if (is_foretold(share))
+        return run_whole(share);
     way = open_transaction(share);
     return way == WAY_DONE ? close_transaction(share) : way;
 }

@@ -12,10 +12,11 @@
  *   BEGIN; the statements of each call in order
  *   insert all records; COMMIT
  *
- * In between each call's second half makes its answer. First attempts are not
- * looked for: whoever has a record already makes the inserting statement fail,
- * and nothing of it stands. Then, and when one of them is a repeat, a look at
- * all keys goes in front.
+ * In between each call's second half makes its answer. When none of them needs
+ * its rows the answers are made before, and all goes in one trip. First
+ * attempts are not looked for: whoever has a record already makes the inserting
+ * statement fail, and nothing of it stands. Then, and when one of them is a
+ * repeat, a look at all keys goes in front.
  *
  * A call that the others must not wait for or fail with leaves: its key has a
  * record, a statement of it failed, it says "no". One whose statements change
@@ -70,6 +71,8 @@ struct pg_share {
     bool look;        /* … look at their keys */
     bool undo;        /* the second trip begins with SQL_UNDO */
     bool conflict;    /* it met a lock, a deadlock or the like */
+    unsigned closing; /* the first query behind the statements, when all travel
+                       * in one trip */
     unsigned begun;   /* the query that tells … */
     int64_t begun_ms; /* … when, by the database's clock */
     struct pg_query *queries;
@@ -136,5 +139,8 @@ bool pg_share_open(struct pg_share *share) IDEM_MUST_CHECK;
 
 /* The records and COMMIT, which is the last query. As above. */
 bool pg_share_close(struct pg_share *share) IDEM_MUST_CHECK;
+
+/* Both, when the answers are there and neither lock nor look is wanted. */
+bool pg_share_whole(struct pg_share *share) IDEM_MUST_CHECK;
 
 #endif

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define COLUMNS 13 /* of SQL_SHARE_RECORD, and an int */
+#define COLUMNS 13 /* of SQL_SHARE_RECORD */
 
 static const char *const begins[] = {
     [IDEM_READ_COMMITTED] = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE",
@@ -249,8 +249,6 @@ add_many(struct pg_share *share, enum statement statement,
                 column->put(&share->arrays, &share->calls[i]);
         pg_arguments_bytes(arguments, pg_array_end(&share->arrays));
     }
-    if (statement == SQL_SHARE_RECORD)
-        pg_arguments_int(arguments, share->begun_ms);
     add_ours(share, pg_session_query(share->session, statement, table == OPAQUE,
                                      arguments));
 }
@@ -366,6 +364,14 @@ pg_share_open(struct pg_share *share)
     return true;
 }
 
+/* There is room for them. */
+static void
+add_end(struct pg_share *share)
+{
+    add_both(share, SQL_SHARE_RECORD, record_columns);
+    add_ours(share, pg_text_query("COMMIT"));
+}
+
 bool
 pg_share_close(struct pg_share *share)
 {
@@ -375,7 +381,18 @@ pg_share_close(struct pg_share *share)
     if (share->undo)
         add_ours(share,
                  pg_session_query(share->session, SQL_UNDO, false, NULL));
-    add_both(share, SQL_SHARE_RECORD, record_columns);
-    add_ours(share, pg_text_query("COMMIT"));
+    add_end(share);
+    return true;
+}
+
+/* Nothing is asked of the keys, so that the head has left the columns' room. */
+bool
+pg_share_whole(struct pg_share *share)
+{
+    IDEM_ASSERT(!share->lock && !share->look);
+    if (!pg_share_open(share) || !make_room(share, 1 + SHARE_TABLES))
+        return false;
+    share->closing = share->n_queries;
+    add_end(share);
     return true;
 }

@@ -99,11 +99,9 @@ static const char *const templates[SQL_STATEMENTS] = {
         "SELECT one.n FROM unnest($1::bigint[]) WITH ORDINALITY AS one "
         "(lock, n) WHERE NOT pg_try_advisory_xact_lock(one.lock)",
     [SQL_SHARE_BEGIN] = "SELECT " MS(
-        "clock_timestamp()") ", "
-                             "set_config('statement_timeout', "
-                             "$1::bigint::text, true), "
-                             "set_config('lock_timeout', $2::bigint::text, "
-                             "true), " HANDLERS_PLANS,
+        "now()") ", set_config('statement_timeout', "
+                 "$1::bigint::text, true), set_config('lock_timeout', "
+                 "$2::bigint::text, true), " HANDLERS_PLANS,
     [SQL_READ] = "SELECT " HANDLERS_PLANS,
     [SQL_SAVE] = "SAVEPOINT idem_joint",
     [SQL_UNDO] = "ROLLBACK TO SAVEPOINT idem_joint",
@@ -226,7 +224,7 @@ static const char *const templates[SQL_STATEMENTS] = {
         ", state, token, executions, first_at, done_at, status, message, "
         "reason, reply, trailers @columns) SELECT one.key, one.tenant, "
         "one.scope, one.key_text, one.raw, one.canonical, one.version, 'DONE', "
-        "1, 1, to_timestamp($14::bigint / 1000.0), clock_timestamp(), "
+        "1, 1, date_trunc('milliseconds', now()), clock_timestamp(), "
         "one.status, one.message, one.reason, one.reply, one.trailers "
         "@kept_each FROM (SELECT " EACH_IDENTITY
         ", unnest($9::bigint[]) AS status, unnest($10::bytea[]) AS message, "

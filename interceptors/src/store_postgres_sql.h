@@ -20,8 +20,9 @@ enum statement {
     SQL_UNDO,        /* … back to it */
     SQL_SHARE_LOCK,  /* $1 locks, an array: the number, from 1, of each that is
                       * somebody else's; the others are ours */
-    SQL_SHARE_BEGIN, /* $1 statement, $2 lock, ms: now in ms. From here plans
-                      * are made as the handlers' statements want them */
+    SQL_SHARE_BEGIN, /* $1 statement, $2 lock, ms: first_at of all records, ms.
+                      * From here plans are made as the handlers' statements
+                      * want them */
     SQL_OPAQUE,      /* those below have a twin for opaque keys */
     SQL_LOOK = SQL_OPAQUE, /* record.c reads it; a handler's statements may
                             * follow */
@@ -49,8 +50,8 @@ enum statement {
     SQL_SHARE_LOOK,   /* $1 keys, $2 ends of their windows, $3 days: the number,
                        * from 1, of each that has a record or may not begin */
     SQL_SHARE_RECORD, /* insert as DONE: $1 to $8 as of a claim, $9 to $13 the
-                       * answer, all arrays; $14 first_at in ms. Fails when a
-                       * rival was first, or a window is over (22012) */
+                       * answer, all arrays. Fails when a rival was first, or a
+                       * window is over (22012) */
     SQL_STATEMENTS,
 };
 

@@ -120,6 +120,15 @@ call_state(struct idem_channel *channel,
 }
 
 struct idem_call *
+call_foretell(struct idem_channel *channel,
+              const struct idem_call_options *options)
+{
+    const bench_request request = request_of_all();
+
+    return bench_foretell_async(channel, &request, options, done);
+}
+
+struct idem_call *
 call_group(struct idem_channel *channel,
            const struct idem_call_options *options)
 {

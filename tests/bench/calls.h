@@ -9,7 +9,7 @@
 void calls_prepare(const uint8_t *body, size_t size, uint32_t reply_bytes);
 
 loop_start_fn call_echo, call_echo_inline, call_lease, call_transact,
-    call_state, call_group;
+    call_state, call_foretell, call_group;
 
 /* Lease and Popular again and again under a few keys, for which each was run
  * by calls_record. */

@@ -44,6 +44,7 @@ static const struct shape shapes[] = {
     {"interactive", call_transact, BYHAND_TRANSACTION},
     {"statement", call_state, BYHAND_TRANSACTION},
     {"grouped", call_group, BYHAND_TRANSACTION},
+    {"foretold", call_foretell, BYHAND_TRANSACTION},
 };
 
 /* Ours and the peer, round by round. */
@@ -187,31 +188,36 @@ measure_leased(const struct plan *plan)
     report_goal("once.leased.cpu", median(most.cpu_ratio, plan->rounds), 12);
 }
 
+static struct pair
+compare_at_64(const struct plan *plan, const struct shape *shape)
+{
+    if (!plan->quick) {
+        (void)compare(plan, shape, 1);
+        (void)compare(plan, shape, 16);
+        (void)compare(plan, shape, 256);
+    }
+    return compare(plan, shape, 64);
+}
+
 static void
 measure_interactive(const struct plan *plan)
 {
-    struct pair many;
+    struct pair many = compare_at_64(plan, &shapes[1]);
 
-    if (!plan->quick) {
-        (void)compare(plan, &shapes[1], 1);
-        (void)compare(plan, &shapes[1], 16);
-        (void)compare(plan, &shapes[1], 256);
-    }
-    many = compare(plan, &shapes[1], 64);
     report_goal("once.interactive.64", ratio_of(plan, &many), 1.5);
 }
 
 static void
 measure_statement(const struct plan *plan)
 {
-    struct pair one, most;
+    struct pair one = compare(plan, &shapes[2], 1), most;
 
-    one = compare(plan, &shapes[2], 1);
     if (!plan->quick) {
         (void)compare(plan, &shapes[2], 16);
         (void)compare(plan, &shapes[2], 64);
     }
     most = compare(plan, &shapes[2], 256);
+    (void)compare_at_64(plan, &shapes[4]);
     report_goal("once.statement.256", ratio_of(plan, &most), 12);
     report_goal("once.statement.1", ratio_of(plan, &one), 2);
 }
@@ -219,14 +225,8 @@ measure_statement(const struct plan *plan)
 static void
 measure_grouped(const struct plan *plan)
 {
-    struct pair many;
+    struct pair many = compare_at_64(plan, &shapes[3]);
 
-    if (!plan->quick) {
-        (void)compare(plan, &shapes[3], 1);
-        (void)compare(plan, &shapes[3], 16);
-        (void)compare(plan, &shapes[3], 256);
-    }
-    many = compare(plan, &shapes[3], 64);
     report_goal("once.grouped.64", ratio_of(plan, &many), 3);
 }
 

@@ -79,6 +79,14 @@ state_statements(struct idem_context *context, const bench_request *request,
 }
 
 static enum idem_status
+foretell_statements(struct idem_context *context, const bench_request *request,
+                    struct idem_statements *statements)
+{
+    idem_statements_reply_first(statements);
+    return state_statements(context, request, statements);
+}
+
+static enum idem_status
 state_reply(struct idem_context *context, const bench_request *request,
             const struct idem_rows *const *rows, bench_reply *reply)
 {
@@ -98,6 +106,8 @@ static const struct bench_handlers handlers = {
     .group = transact,
     .state_statements = state_statements,
     .state_reply = state_reply,
+    .foretell_statements = foretell_statements,
+    .foretell_reply = state_reply,
 };
 
 static void

@@ -49,6 +49,26 @@ an_effect_its_answer_and_its_record_are_one(void **state)
     call_close(&call);
 }
 
+/* Its half is asked before the row is there, and runs once. */
+static void
+a_reply_that_comes_first_has_no_rows(void **state)
+{
+    struct suite_call call;
+
+    open_new(&call, *state);
+    call_add_effect(&call, 7);
+    idem_statements_reply_first(&call.statements);
+    assert_int_equal(call_run(&call), IDEM_VERDICT_MINE);
+    assert_int_equal(call.number, 0);
+    assert_int_equal(call.failed, IDEM_OK);
+    assert_text(call.ticket.answer.reply, "ran");
+    assert_true(call.ticket.answer.first_at_ms > 0);
+    assert_int_equal(suite_effects(*state, call.key), 1);
+    assert_int_equal(run_again(&call), IDEM_VERDICT_DONE);
+    assert_int_equal(suite_effects(*state, call.key), 1);
+    call_close(&call);
+}
+
 static void
 statements_run_in_the_order_in_which_they_were_added(void **state)
 {
@@ -231,21 +251,29 @@ crowd_run(struct crowd *crowd)
         (void)call_await(&crowd->calls[i]);
 }
 
-/* All but one: ran, and is there once. */
+/* All but these: ran, and is there once. */
 static void
-crowd_close(struct crowd *crowd, unsigned but)
+crowd_close_all_but(struct crowd *crowd, const struct suite_call *one,
+                    const struct suite_call *two)
 {
     for (unsigned i = 0; i < CROWD; i++) {
         struct suite_call *call = &crowd->calls[i];
 
-        if (i != but) {
+        if (call != one && call != two) {
             assert_int_equal(call->ticket.verdict, IDEM_VERDICT_MINE);
-            assert_int_equal(call->number, i);
+            assert_int_equal(call->number,
+                             call->statements.reply_first ? 0 : i);
             assert_text(call->ticket.answer.reply, "ran");
             assert_int_equal(suite_effects(call->suite, call->key), 1);
         }
         call_close(call);
     }
+}
+
+static void
+crowd_close(struct crowd *crowd, unsigned but)
+{
+    crowd_close_all_but(crowd, but < CROWD ? &crowd->calls[but] : NULL, NULL);
 }
 
 static void
@@ -272,6 +300,41 @@ one_that_fails_among_fifty_fails_alone(void **state)
     assert_int_equal(bad->ticket.answer.status, IDEM_FAILED_PRECONDITION);
     assert_int_equal(suite_effects(*state, bad->key), 0);
     crowd_close(&crowd, CROWD / 2);
+}
+
+/* The reply of all but every nth comes first. */
+static void
+crowd_foretell(struct crowd *crowd, unsigned nth)
+{
+    for (unsigned i = 0; i < CROWD; i++)
+        if (nth == 0 || i % nth != 0)
+            idem_statements_reply_first(&crowd->calls[i].statements);
+}
+
+/* Whatever each was told before it ran: a statement that fails is the last
+ * word, a "no" undoes. Of some shares all replies come first, of some a few. */
+static void
+replies_that_come_first_are_as_good_as_the_others(void **state)
+{
+    static struct crowd crowd;
+    static const unsigned nths[] = {0, 5};
+
+    for (unsigned i = 0; i < 2; i++) {
+        struct suite_call *bad = &crowd.calls[CROWD / 2];
+        struct suite_call *no = &crowd.calls[CROWD / 3];
+
+        crowd_open(&crowd, *state);
+        call_add_effect(bad, -2000);
+        no->says = IDEM_NOT_FOUND;
+        crowd_foretell(&crowd, nths[i]);
+        crowd_run(&crowd);
+        assert_int_equal(bad->ticket.answer.status, IDEM_FAILED_PRECONDITION);
+        assert_int_equal(suite_effects(*state, bad->key), 0);
+        assert_int_equal(suite_effects(*state, no->key), 0);
+        assert_int_equal(run_again(no), IDEM_VERDICT_DONE);
+        assert_int_equal(no->says, IDEM_NOT_FOUND);
+        crowd_close_all_but(&crowd, bad, no);
+    }
 }
 
 static void
@@ -372,6 +435,7 @@ suite_run_statements(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_effect_its_answer_and_its_record_are_one),
+        cmocka_unit_test(a_reply_that_comes_first_has_no_rows),
         cmocka_unit_test(statements_run_in_the_order_in_which_they_were_added),
         cmocka_unit_test(a_first_half_without_statements_is_recorded_too),
         cmocka_unit_test(a_final_no_undoes_what_was_written_and_is_recorded),
@@ -386,6 +450,7 @@ suite_run_statements(void)
         cmocka_unit_test(transaction_commands_and_settings_are_not_added),
         cmocka_unit_test(each_of_many_gets_the_rows_of_its_own),
         cmocka_unit_test(one_that_fails_among_fifty_fails_alone),
+        cmocka_unit_test(replies_that_come_first_are_as_good_as_the_others),
         cmocka_unit_test(a_final_no_among_fifty_undoes_its_own_only),
         cmocka_unit_test(
             old_keys_among_new_ones_are_answered_from_their_records),

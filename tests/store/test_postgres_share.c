@@ -21,11 +21,23 @@ effects(struct postgres_world *world, const struct suite_call *call)
                         call->key);
 }
 
+/* Some tests run a second time, shorter, with replies that do not wait for
+ * rows. */
+static bool replies_first;
+
+static int
+rounds(void)
+{
+    return replies_first ? LOST / 5 : LOST;
+}
+
 static void
 open_paying(struct suite_call *call, struct postgres_world *world)
 {
     world_call(call, world);
     call_add_effect(call, 1);
+    if (replies_first)
+        idem_statements_reply_first(&call->statements);
 }
 
 /* As a server does: until it is known. */
@@ -54,7 +66,7 @@ run_one(struct postgres_world *world)
 /* Issue 3, item 6. The fewest of several, for connections may be made
  * meanwhile. */
 static void
-a_call_takes_two_round_trips(void **state)
+a_call_takes_two_round_trips_or_one(void **state)
 {
     struct postgres_world *world = *state;
     unsigned fewest = UINT_MAX;
@@ -67,7 +79,7 @@ a_call_takes_two_round_trips(void **state)
         if (trips < fewest)
             fewest = trips;
     }
-    assert_int_equal(fewest, 2);
+    assert_int_equal(fewest, replies_first ? 1 : 2);
 }
 
 /* Fault 15, B073 b, semantics.md M1. */
@@ -77,7 +89,7 @@ a_commit_whose_answer_is_lost_never_runs_twice(void **state)
     struct postgres_world *world = *state;
     unsigned lost = 0;
 
-    for (int i = 0; i < LOST; i++) {
+    for (int i = 0; i < rounds(); i++) {
         struct suite_call call;
 
         open_paying(&call, world);
@@ -88,7 +100,7 @@ a_commit_whose_answer_is_lost_never_runs_twice(void **state)
         call_close(&call);
     }
     tcp_proxy_cut(world->proxy, TCP_PROXY_CUT_NEVER, "", 0);
-    assert_int_equal(lost, LOST);
+    assert_int_equal(lost, rounds());
 }
 
 /* B073 a. */
@@ -132,7 +144,7 @@ of_two_servers_with_one_key_one_has_an_effect(void **state)
     struct postgres_world *world = *state;
     struct idem_store *other = world_store(world);
 
-    for (int i = 0; i < LOST; i++) {
+    for (int i = 0; i < rounds(); i++) {
         struct suite_call here, there;
         struct suite elsewhere = world->suite;
 
@@ -197,9 +209,9 @@ a_constraint_that_fails_at_commit_fails_its_own_call_only(void **state)
     struct postgres_world *world = *state;
     struct suite_call *bad = &crowd.calls[CROWD / 2];
 
-    postgres_sql(world->postgres,
-                 "CREATE TABLE late (id BIGINT UNIQUE DEFERRABLE INITIALLY "
-                 "DEFERRED); INSERT INTO late VALUES (1)");
+    postgres_sql(world->postgres, "DROP TABLE IF EXISTS late; CREATE TABLE "
+                                  "late (id BIGINT UNIQUE DEFERRABLE INITIALLY "
+                                  "DEFERRED); INSERT INTO late VALUES (1)");
     crowd_open(&crowd, world);
     idem_statement_add(&bad->statements, "INSERT INTO late VALUES (1)",
                        IDEM_NO_VALUES);
@@ -218,7 +230,8 @@ a_call_that_waits_for_a_lock_holds_nobody_up(void **state)
     struct postgres_world *world = *state;
     struct suite_call holder, *held = &crowd.calls[CROWD / 2];
 
-    postgres_sql(world->postgres, "CREATE TABLE shelf (n BIGINT); "
+    postgres_sql(world->postgres, "DROP TABLE IF EXISTS shelf; "
+                                  "CREATE TABLE shelf (n BIGINT); "
                                   "INSERT INTO shelf VALUES (0)");
     world_call(&holder, world);
     assert_int_equal(call_claim(&holder), IDEM_VERDICT_MINE);
@@ -370,6 +383,49 @@ a_fault_at_any_point_leaves_one_effect(void **state)
 
 #endif
 
+/* A trip that has the COMMIT is not sent again: nobody knows what became of it.
+ */
+static void
+one_trip_whose_connection_is_lost_is_unknown(void **state)
+{
+    static const enum tcp_proxy_cut cuts[] = {TCP_PROXY_CUT_BEFORE,
+                                              TCP_PROXY_CUT_AFTER};
+    struct postgres_world *world = *state;
+
+    for (unsigned i = 0; i < 2; i++) {
+        struct suite_call call;
+
+        open_paying(&call, world);
+        tcp_proxy_cut(world->proxy, cuts[i], "BEGIN ISOLATION", 1);
+        assert_int_equal(call_run(&call), IDEM_VERDICT_UNKNOWN);
+        (void)run_until_known(&call);
+        assert_int_equal(effects(world, &call), 1);
+        call_close(&call);
+    }
+}
+
+static int
+set_up_replies_first(void **state)
+{
+    (void)state;
+    replies_first = true;
+    return 0;
+}
+
+static int
+tear_down_replies_first(void **state)
+{
+    (void)state;
+    replies_first = false;
+    return 0;
+}
+
+#define REPLIES_FIRST(test)                                                    \
+    {                                                                          \
+#test "_replies_first", test, set_up_replies_first,                    \
+            tear_down_replies_first, NULL                                      \
+    }
+
 static int
 set_up(void **state)
 {
@@ -393,7 +449,7 @@ int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_call_takes_two_round_trips),
+        cmocka_unit_test(a_call_takes_two_round_trips_or_one),
         cmocka_unit_test(a_commit_whose_answer_is_lost_never_runs_twice),
         cmocka_unit_test(a_commit_that_is_not_sent_is_never_told_as_done),
         cmocka_unit_test(statements_whose_connection_is_lost_are_sent_again),
@@ -404,8 +460,17 @@ main(void)
         cmocka_unit_test(shares_that_want_each_others_rows_come_to_an_end),
         cmocka_unit_test(a_table_may_be_changed_while_it_runs),
         cmocka_unit_test(repeats_are_looked_up_by_their_keys),
+        REPLIES_FIRST(a_call_takes_two_round_trips_or_one),
+        REPLIES_FIRST(one_trip_whose_connection_is_lost_is_unknown),
+        REPLIES_FIRST(a_commit_whose_answer_is_lost_never_runs_twice),
+        REPLIES_FIRST(a_commit_that_is_not_sent_is_never_told_as_done),
+        REPLIES_FIRST(of_two_servers_with_one_key_one_has_an_effect),
+        REPLIES_FIRST(
+            a_constraint_that_fails_at_commit_fails_its_own_call_only),
+        REPLIES_FIRST(a_call_that_waits_for_a_lock_holds_nobody_up),
 #ifdef IDEM_FAULTS
         cmocka_unit_test(a_fault_at_any_point_leaves_one_effect),
+        REPLIES_FIRST(a_fault_at_any_point_leaves_one_effect),
 #endif
     };
 

@@ -71,6 +71,15 @@ IDEM_API void idem_statement_add(struct idem_statements *statements,
                                  const char *sql,
                                  const struct idem_value *values, size_t n);
 
+/**
+ * Say that the reply does not depend on the rows: its half is asked before the
+ * statements run, as often as it must be, and each of its rows counts 0. On
+ * PostgreSQL the record then travels with the statements, which saves a call
+ * that is alone a round trip. A statement that fails answers the call all the
+ * same, whatever the half has said.
+ */
+IDEM_API void idem_statements_reply_first(struct idem_statements *statements);
+
 /* For generated code: where the first half adds, and what the second one
  * reads. NULL rows: it is the first one's turn. */
 IDEM_API struct idem_statements *
