@@ -23,6 +23,8 @@ struct attempts {
     struct idem_call **flying; /* so many places; a reference each */
     struct idem_call **late;   /* as many: those that fly when it is over */
     struct idem_call *answer;  /* of the call, so far; a reference */
+    const char *waited_for;    /* the last that was given up; in the call's
+                                * arena; NULL: nothing */
     bool due_set, nudge_set;   /* the timer has not fired */
     bool resumed;
 };
@@ -62,7 +64,7 @@ copy_reply(struct idem_call *call, const struct idem_call *attempt)
 }
 
 static void
-say_given_up(struct idem_call *call)
+say_given_up(struct idem_call *call, const char *waited_for)
 {
     enum idem_status status = idem_call_interrupted_by(call);
     const char *why = "the library is being stopped";
@@ -71,7 +73,8 @@ say_given_up(struct idem_call *call)
         why = "the caller gave the call up";
     else if (status == IDEM_DEADLINE_EXCEEDED)
         why = "the deadline is over";
-    idem_call_fail(call, status, IDEM_EFFECT_NOT_SENT, NULL, "%s", why);
+    idem_call_fail(call, status, IDEM_EFFECT_NOT_SENT, NULL, "%s%s%s", why,
+                   waited_for ? "; " : "", waited_for ? waited_for : "");
 }
 
 /* The answer's outcome and what belongs to it; the effect is over all. */
@@ -86,7 +89,7 @@ answer_call(struct attempts *self)
         idem_call_fail(call, IDEM_RESOURCE_EXHAUSTED, IDEM_EFFECT_NOT_SENT,
                        NULL, "no memory for an attempt");
     if (self->plan.stop == IDEM_STOP_INTERRUPTED)
-        say_given_up(call);
+        say_given_up(call, self->waited_for);
     call->outcome.effect = self->plan.progress.worst;
     retry_say_stop(&call->outcome, self->plan.stop);
     if (answer && self->plan.stop != IDEM_STOP_INTERRUPTED)
@@ -238,6 +241,15 @@ go_on(struct attempts *self, struct plan_step step, bool was_over)
 
 /* --- Events --- */
 
+/* With the lock. */
+static void
+note_waited_for(struct attempts *self, const struct idem_call *attempt)
+{
+    if (attempt->waited_for)
+        self->waited_for =
+            idem_arena_printf(self->call->arena, "%s", attempt->waited_for);
+}
+
 static void
 done(struct idem_call *attempt, void *with)
 {
@@ -248,6 +260,7 @@ done(struct idem_call *attempt, void *with)
 
     pthread_mutex_lock(&self->lock);
     take(self, attempt);
+    note_waited_for(self, attempt);
     was_over = self->plan.over;
     step = plan_ended(&self->plan, &attempt->outcome, now_of(self));
     if (step.choose) {

@@ -26,6 +26,7 @@ forget_answer(struct call *call)
     /* Not OK before somebody says so: who turns round without an outcome must
      * not look like a success (case B043). */
     call->base.outcome.status = IDEM_UNKNOWN;
+    call->base.waited_for = NULL;
     call->base.trailers = (struct idem_metadata){0};
     call->base.reply = (struct idem_bytes){0};
 }

@@ -42,6 +42,23 @@ interrupt_text(const struct call *call, enum idem_status status)
     return "the library is being stopped";
 }
 
+/* On the request side. */
+static void
+fail_interrupted(struct call *call, enum idem_status status)
+{
+    /* A hook that waits for another call with its key said so before. */
+    enum idem_effect effect = call->base.outcome.effect == IDEM_EFFECT_IN_DOUBT
+                                  ? IDEM_EFFECT_IN_DOUBT
+                                  : call_effect_so_far(call);
+    bool timed_out = call->parent && status == IDEM_DEADLINE_EXCEEDED;
+    const char *waited_for = call->base.waited_for;
+
+    idem_call_fail(&call->base, status, effect,
+                   timed_out ? IDEM_ATTEMPT_TIMEOUT : NULL, "%s%s%s",
+                   interrupt_text(call, status), waited_for ? "; " : "",
+                   waited_for ? waited_for : "");
+}
+
 static enum idem_step
 answer_interrupted(struct call *call)
 {
@@ -49,16 +66,7 @@ answer_interrupted(struct call *call)
     struct idem_outcome *outcome = &call->base.outcome;
 
     if (!call->up) {
-        /* A hook that waits for another call with its key said so before. */
-        enum idem_effect effect = outcome->effect == IDEM_EFFECT_IN_DOUBT
-                                      ? IDEM_EFFECT_IN_DOUBT
-                                      : call_effect_so_far(call);
-
-        bool timed_out = call->parent && status == IDEM_DEADLINE_EXCEEDED;
-
-        idem_call_fail(&call->base, status, effect,
-                       timed_out ? IDEM_ATTEMPT_TIMEOUT : NULL, "%s",
-                       interrupt_text(call, status));
+        fail_interrupted(call, status);
         return IDEM_ANSWER;
     }
     if (outcome->status != IDEM_OK) {

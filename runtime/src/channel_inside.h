@@ -248,6 +248,9 @@ void link_withdraw(struct link *link, struct client_call *call);
 void wait_in(struct idem_channel *channel, struct client_call *call);
 void wait_out(struct idem_channel *channel, struct client_call *call);
 
+/* Of one that is out and interrupted: what it has waited for. */
+void wait_say_why(const struct idem_channel *channel, struct client_call *call);
+
 /* Calls that are turned away, one after another by next_waiting; resume them
  * without the lock. Those that wait for ready stay. */
 struct client_call *wait_take_impatient(struct idem_channel *channel);

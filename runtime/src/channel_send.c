@@ -20,6 +20,7 @@ withdraw(struct idem_call *base, void *with)
     mine = call->place != PLACE_NOWHERE;
     if (call->place == PLACE_WAITING) {
         wait_out(channel, call);
+        wait_say_why(channel, call);
     } else if (call->place == PLACE_FLYING) {
         struct link *link = call->link;
 

@@ -28,6 +28,21 @@ wait_out(struct idem_channel *channel, struct client_call *call)
     call->next_waiting = NULL;
 }
 
+void
+wait_say_why(const struct idem_channel *channel, struct client_call *call)
+{
+    struct idem_call *base = &call->call.base;
+
+    base->waited_for =
+        is_full(channel)
+            ? idem_arena_printf(base->arena, "%u calls are in flight to %s",
+                                channel->n_flying, channel->name)
+            : idem_arena_printf(base->arena, "%s is %s%s%s", channel->name,
+                                idem_channel_state_name(channel->state),
+                                channel->trouble[0] ? ": " : "",
+                                channel->trouble);
+}
+
 struct client_call *
 wait_take_impatient(struct idem_channel *channel)
 {

@@ -96,6 +96,66 @@ calls_fail_at_once_when_all_servers_are_away(void **state)
     places_world_close(&world);
 }
 
+/* Of one that waits: at its deadline, also that of an attempt of it. */
+static void
+a_patient_call_says_what_it_has_waited_for(void **state)
+{
+    static const struct idem_call_options patient[] = {
+        {.wait_for_ready = true, .timeout_ms = 50},
+        {.wait_for_ready = true,
+         .timeout_ms = 50,
+         .attempt_timeout_ms = 30,
+         .key = "k"},
+        {.wait_for_ready = true,
+         .timeout_ms = 50,
+         .attempt_timeout_ms = 500,
+         .key = "k"},
+    };
+    echo_echo_request request = ECHO_ECHO_REQUEST_INIT;
+    struct places_world world;
+    struct idem_outcome outcome;
+
+    (void)state;
+    places_world_open(&world, 1, &slow);
+    site_stop(&world.place[0]);
+    places_await_ready(&world, 0);
+    for (unsigned i = 0; i < sizeof patient / sizeof *patient; i++) {
+        assert_int_equal(
+            echo_echo(world.channel, &request, NULL, &patient[i], &outcome),
+            IDEM_DEADLINE_EXCEEDED);
+        assert_int_equal(outcome.effect, IDEM_EFFECT_NOT_SENT);
+        if (!strstr(outcome.message, " is over; ") ||
+            !strstr(outcome.message, "is TRANSIENT_FAILURE: cannot connect: "
+                                     "tcp://127.0.0.1:"))
+            fail_msg("%u: %s", i, outcome.message);
+    }
+    places_world_close(&world);
+}
+
+static void
+a_patient_call_says_that_the_channel_was_full(void **state)
+{
+    const struct idem_call_options patient = {.wait_for_ready = true,
+                                              .timeout_ms = 50};
+    echo_echo_request request = ECHO_ECHO_REQUEST_INIT;
+    struct idem_channel_options options = quick;
+    struct places_world world;
+    struct idem_outcome outcome, told;
+
+    (void)state;
+    options.max_in_flight = 1;
+    places_world_open(&world, 1, &options);
+    idem_call_release(places_block(&world, &told, NULL));
+    places_await_inside(&world, 0, 1);
+    assert_int_equal(
+        echo_echo(world.channel, &request, NULL, &patient, &outcome),
+        IDEM_DEADLINE_EXCEEDED);
+    assert_non_null(
+        strstr(outcome.message, "the deadline is over; 1 calls are in flight"));
+    places_open_gate(&world);
+    places_world_close(&world);
+}
+
 /* rpc 95, 98: the running call ends as it would, new ones go elsewhere. */
 static void
 a_server_that_drains_gets_no_new_calls_and_loses_none(void **state)
@@ -315,6 +375,8 @@ main(void)
         cmocka_unit_test(a_channel_is_ready_while_one_of_its_servers_is_there),
         cmocka_unit_test(failure_holds_until_a_server_is_there),
         cmocka_unit_test(calls_fail_at_once_when_all_servers_are_away),
+        cmocka_unit_test(a_patient_call_says_what_it_has_waited_for),
+        cmocka_unit_test(a_patient_call_says_that_the_channel_was_full),
         cmocka_unit_test(a_server_that_drains_gets_no_new_calls_and_loses_none),
         cmocka_unit_test(calls_over_the_limit_in_flight_fail_at_once_or_wait),
         cmocka_unit_test(

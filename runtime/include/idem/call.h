@@ -52,6 +52,9 @@ struct idem_call {
         *parent; /* client: what its key follows from; NULL:
                   * it is nobody's child, or has a key */
 
+    const char *waited_for; /* client: in its arena, said behind the words of an
+                             * interruption; NULL: nothing that is known */
+
     struct idem_outcome outcome;
     struct idem_metadata trailers;
     /* Serialized; set when outcome.status is OK. A request hook that answers OK
@@ -66,7 +69,8 @@ struct idem_holder {
      * will not resume it. False: it is not there; too late, the holder is about
      * to resume it, or too early, it is not there yet: then it is asked again
      * when the hook has returned IDEM_WAIT. Runs on any thread with the call's
-     * own lock held: take only the holder's lock, call nothing of the call. */
+     * own lock held: take only the holder's lock, call nothing of the call. Of
+     * a call that is out it may write waited_for. */
     bool (*withdraw)(struct idem_call *call, void *holder);
 };
 
