@@ -2,6 +2,7 @@
 
 #include "bearer_jwt.h"
 #include "token_table.h"
+#include "verifier.h"
 
 #include <idem/reason.h>
 
@@ -17,6 +18,7 @@ struct auth {
     struct bearer_jwt *jwt;   /* NULL: none */
     idem_auth_fn *check;      /* NULL: none */
     void *check_with;
+    struct verifier *verifier; /* NULL: no signed tokens */
 };
 
 /* --- Sources: NOT_FOUND from those that do not know the token --- */
@@ -68,23 +70,23 @@ ask_tokens(const struct auth *auth, struct idem_call *call,
 
 static enum idem_status
 ask_jwt(const struct auth *auth, struct idem_call *call,
-        struct idem_bytes token, struct idem_principal *principal,
+        struct idem_bytes token, struct idem_principal *principal, bool *later,
         struct idem_error *err)
 {
     if (!auth->jwt || !bearer_jwt_is(token))
         return IDEM_NOT_FOUND;
     return bearer_jwt_check(auth->jwt, token, call->clock->wall_ms(call->clock),
-                            call->arena, principal, err);
+                            call->arena, principal, later, err);
 }
 
 static enum idem_status
 ask(const struct auth *auth, struct idem_call *call, struct idem_bytes token,
-    struct idem_principal *principal, struct idem_error *err)
+    struct idem_principal *principal, bool *later, struct idem_error *err)
 {
     enum idem_status status = ask_tokens(auth, call, token, principal, err);
 
     if (status == IDEM_NOT_FOUND)
-        status = ask_jwt(auth, call, token, principal, err);
+        status = ask_jwt(auth, call, token, principal, later, err);
     if (status == IDEM_NOT_FOUND && auth->check)
         status = auth->check(auth->check_with, call, token, principal, err);
     if (status == IDEM_NOT_FOUND)
@@ -145,7 +147,7 @@ read_header(struct idem_bytes value, struct idem_bytes *token,
 
 static enum idem_status
 authenticate(const struct auth *auth, struct idem_call *call,
-             struct idem_bytes value, struct idem_error *err)
+             struct idem_bytes value, bool *later, struct idem_error *err)
 {
     struct idem_principal *principal =
         idem_arena_zalloc(call->arena, sizeof *principal);
@@ -155,7 +157,7 @@ authenticate(const struct auth *auth, struct idem_call *call,
     if (!principal)
         return idem_fail(err, IDEM_RESOURCE_EXHAUSTED, "out of memory");
     if (status == IDEM_OK)
-        status = ask(auth, call, token, principal, err);
+        status = ask(auth, call, token, principal, later, err);
     if (status != IDEM_OK)
         return status;
     call->principal = principal;
@@ -174,6 +176,57 @@ forget_headers(struct idem_metadata *metadata)
     idem_metadata_drop(metadata, is_header);
 }
 
+/* later: as bearer_jwt_check. When that is true nothing is said yet. */
+static enum idem_status
+admit(const struct auth *auth, struct idem_call *call, bool *later,
+      struct idem_error *err)
+{
+    struct idem_bytes value = {0};
+
+    (void)idem_metadata_get(&call->metadata, HEADER, &value);
+    if (count_headers(&call->metadata) > 1)
+        return idem_fail_reason(err, IDEM_UNAUTHENTICATED, IDEM_TOKEN_MALFORMED,
+                                "the call has more than one token");
+    return authenticate(auth, call, value, later, err);
+}
+
+static enum idem_step
+decide(struct idem_call *call, enum idem_status status,
+       const struct idem_error *err)
+{
+    forget_headers(&call->metadata);
+    if (status == IDEM_OK)
+        return IDEM_NEXT;
+    idem_call_fail_with(call, IDEM_EFFECT_REFUSED, err);
+    return IDEM_ANSWER;
+}
+
+/* On the verifier's thread. */
+static enum idem_step
+verify(void *with, struct idem_call *call)
+{
+    struct idem_error err = {0};
+    enum idem_status status = admit(with, call, NULL, &err);
+
+    return decide(call, status, &err);
+}
+
+static void
+forget_call(struct idem_call *call)
+{
+    forget_headers(&call->metadata);
+}
+
+static enum idem_step
+verify_later(const struct auth *auth, struct idem_call *call)
+{
+    enum idem_step step = verifier_take(auth->verifier, call);
+
+    if (step == IDEM_ANSWER)
+        forget_headers(&call->metadata);
+    return step;
+}
+
 static enum idem_step
 request(struct idem_interceptor *self, struct idem_call *call)
 {
@@ -181,20 +234,12 @@ request(struct idem_interceptor *self, struct idem_call *call)
     struct idem_error err = {0};
     struct idem_bytes value;
     enum idem_status status;
+    bool later = false;
 
     if (!idem_metadata_get(&call->metadata, HEADER, &value))
         return IDEM_NEXT;
-    if (count_headers(&call->metadata) > 1)
-        status =
-            idem_fail_reason(&err, IDEM_UNAUTHENTICATED, IDEM_TOKEN_MALFORMED,
-                             "the call has more than one token");
-    else
-        status = authenticate(auth, call, value, &err);
-    forget_headers(&call->metadata);
-    if (status == IDEM_OK)
-        return IDEM_NEXT;
-    idem_call_fail_with(call, IDEM_EFFECT_REFUSED, &err);
-    return IDEM_ANSWER;
+    status = admit(auth, call, &later, &err);
+    return later ? verify_later(auth, call) : decide(call, status, &err);
 }
 
 /* --- Its life --- */
@@ -204,6 +249,7 @@ auth_free(struct idem_interceptor *self)
 {
     struct auth *auth = (struct auth *)self;
 
+    verifier_free(auth->verifier);
     kept_file_free(auth->tokens);
     bearer_jwt_free(auth->jwt);
     free(auth);
@@ -229,6 +275,8 @@ open_sources(struct auth *auth, const struct idem_auth_options *options,
     if (status == IDEM_OK && options->jwt)
         status = bearer_jwt_new(&auth->jwt, options->jwt, options->reloaded,
                                 options->reloaded_with, err);
+    if (status == IDEM_OK && options->jwt)
+        status = verifier_new(&auth->verifier, verify, forget_call, auth, err);
     return status;
 }
 

@@ -19,11 +19,12 @@ void bearer_jwt_free(struct bearer_jwt *jwt);
 bool bearer_jwt_is(struct idem_bytes token);
 
 /* UNAUTHENTICATED with a TOKEN_ reason: why it proves nothing. The principal's
- * memory is the arena's. */
+ * memory is the arena's. later NULL: all is done here; else it receives whether
+ * the signature would take some 300 us, and then nothing is said yet. */
 enum idem_status bearer_jwt_check(struct bearer_jwt *jwt,
                                   struct idem_bytes token, int64_t now_ms,
                                   struct idem_arena *arena,
-                                  struct idem_principal *principal,
+                                  struct idem_principal *principal, bool *later,
                                   struct idem_error *err) IDEM_MUST_CHECK;
 
 #endif

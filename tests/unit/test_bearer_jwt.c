@@ -122,8 +122,9 @@ check(struct world *world, char *token)
     enum idem_status status;
 
     world->err = (struct idem_error){0};
-    status = bearer_jwt_check(world->jwt, idem_bytes_of(token), NOW_MS,
-                              world->arena, &world->principal, &world->err);
+    status =
+        bearer_jwt_check(world->jwt, idem_bytes_of(token), NOW_MS, world->arena,
+                         &world->principal, NULL, &world->err);
     if (status != IDEM_OK)
         assert_null(strstr(world->err.message, token));
     free(token);
@@ -385,7 +386,7 @@ texts_that_are_no_token_are_malformed(void **state)
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         enum idem_status status =
             bearer_jwt_check(w->jwt, idem_bytes_of(texts[i]), NOW_MS, w->arena,
-                             &w->principal, &w->err);
+                             &w->principal, NULL, &w->err);
 
         assert_int_equal(status, IDEM_UNAUTHENTICATED);
         assert_true(strcmp(w->err.reason, IDEM_TOKEN_MALFORMED) == 0 ||
@@ -430,7 +431,7 @@ a_token_that_was_seen_is_held_to_its_time_and_its_key(void **state)
     assert_proves(w, strdup(token), "svc:teller");
     assert_int_equal(bearer_jwt_check(w->jwt, idem_bytes_of(token),
                                       NOW_MS + 160000, w->arena, &w->principal,
-                                      &w->err),
+                                      NULL, &w->err),
                      IDEM_UNAUTHENTICATED);
     assert_string_equal(w->err.reason, IDEM_TOKEN_EXPIRED);
     write_set(w->path, (struct signer *[]){w->secret}, (const char *[]){"h"},
@@ -440,6 +441,34 @@ a_token_that_was_seen_is_held_to_its_time_and_its_key(void **state)
         pthread_cond_wait(&told.change, &told.lock);
     pthread_mutex_unlock(&told.lock);
     assert_refused(w, token, IDEM_TOKEN_KEY);
+}
+
+/* Who reads may ask for no more than what is quick. */
+static void
+a_signature_that_takes_long_is_left_for_later(void **state)
+{
+    struct world *w = *state;
+    char *pair = signer_sign(w->p256, ES256, "{" GOOD "}");
+    char *secret = signer_sign(w->secret, HS256, "{" GOOD "}");
+    bool later = false;
+
+    assert_int_not_equal(bearer_jwt_check(w->jwt, idem_bytes_of(pair), NOW_MS,
+                                          w->arena, &w->principal, &later,
+                                          &w->err),
+                         IDEM_OK);
+    assert_true(later);
+    assert_proves(w, strdup(pair), "svc:teller");
+    assert_int_equal(bearer_jwt_check(w->jwt, idem_bytes_of(pair), NOW_MS,
+                                      w->arena, &w->principal, &later, &w->err),
+                     IDEM_OK);
+    assert_false(later);
+    later = true;
+    assert_int_equal(bearer_jwt_check(w->jwt, idem_bytes_of(secret), NOW_MS,
+                                      w->arena, &w->principal, &later, &w->err),
+                     IDEM_OK);
+    assert_false(later);
+    free(pair);
+    free(secret);
 }
 
 /* --- Key files --- */
@@ -557,6 +586,7 @@ main(void)
         TEST(a_token_that_was_touched_proves_nothing),
         TEST(texts_that_are_no_token_are_malformed),
         TEST(a_token_that_was_seen_is_held_to_its_time_and_its_key),
+        TEST(a_signature_that_takes_long_is_left_for_later),
         TEST(a_bad_set_is_refused_with_its_place),
         TEST(a_set_with_a_private_key_or_one_id_twice_is_refused),
         TEST(keys_for_others_are_left_out),
