@@ -1,5 +1,8 @@
 #include "vault_world.h"
 
+#include "files.h"
+
+#include <idem/digest.h>
 #include <idem/sqlite.h>
 
 #include <sqlite3.h>
@@ -26,15 +29,13 @@ append(char *text, size_t room, struct idem_bytes name)
              (int)name.size, name.size ? (const char *)name.data : "");
 }
 
-static enum idem_status
-who_am_i(struct idem_context *context, const vault_who_am_i_request *request,
-         vault_who_am_i_reply *reply)
+static void
+tell(struct idem_context *context, vault_who_am_i_reply *reply)
 {
     const struct idem_principal *principal = idem_context_principal(context);
     struct idem_bytes tenant = idem_context_tenant(context);
     char roles[256] = "", names[256] = "";
 
-    (void)request;
     for (unsigned i = 0; principal && i < principal->n_roles; i++)
         append(roles, sizeof roles, principal->roles[i]);
     for (const struct idem_metadata_entry *at =
@@ -50,7 +51,31 @@ who_am_i(struct idem_context *context, const vault_who_am_i_request *request,
                                             (const char *)tenant.data);
     reply->roles = idem_context_printf(context, "%s", roles);
     reply->metadata = idem_context_printf(context, "%s", names);
+}
+
+static enum idem_status
+who_am_i(struct idem_context *context, const vault_who_am_i_request *request,
+         vault_who_am_i_reply *reply)
+{
+    (void)request;
+    tell(context, reply);
     return IDEM_OK;
+}
+
+static enum idem_status
+listen(struct idem_context *context, struct vault_listen_server_stream *stream)
+{
+    struct vault_world *world = idem_context_user(context);
+    enum idem_status status = IDEM_OK;
+
+    atomic_fetch_add(&world->listened, 1);
+    while (status == IDEM_OK && vault_listen_receive(stream)) {
+        vault_who_am_i_reply reply = VAULT_WHO_AM_I_REPLY_INIT;
+
+        tell(context, &reply);
+        status = vault_listen_send(stream, &reply);
+    }
+    return status;
 }
 
 static enum idem_status
@@ -75,7 +100,7 @@ put(struct idem_context *context, const vault_put_request *request,
 }
 
 static const struct vault_handlers handlers = {
-    .who_am_i = who_am_i, .knock = knock, .put = put};
+    .who_am_i = who_am_i, .knock = knock, .listen = listen, .put = put};
 
 /* --- The world --- */
 
@@ -161,16 +186,67 @@ vault_world_channel(const struct vault_world *world,
     return channel;
 }
 
+/* --- A world with a token file --- */
+
+/* "identity sha256:… roles" */
+static void
+add_line(char *text, size_t room, const char *identity, const char *token,
+         const char *roles)
+{
+    uint8_t hash[IDEM_SHA256_SIZE];
+    size_t used = strlen(text);
+
+    idem_sha256_of(idem_bytes_of(token), hash);
+    used += (size_t)snprintf(text + used, room - used, "%s sha256:", identity);
+    for (unsigned i = 0; i < sizeof hash; i++)
+        used += (size_t)snprintf(text + used, room - used, "%02x", hash[i]);
+    snprintf(text + used, room - used, " %s\n", roles);
+}
+
+void
+vault_world_write_tokens(const struct vault_world *world,
+                         const char *clerks_roles)
+{
+    char text[1024] = "";
+
+    add_line(text, sizeof text, "svc:till", TILL_TOKEN, "");
+    add_line(text, sizeof text, "svc:clerk", CLERK_TOKEN, clerks_roles);
+    add_line(text, sizeof text, "svc:guest", GUEST_TOKEN, "");
+    file_put(world->tokens, text);
+}
+
+int
+vault_set_up(void **state)
+{
+    struct vault_world *world = calloc(1, sizeof *world);
+
+    assert_non_null(world);
+    vault_world_init(world);
+    vault_world_write_tokens(world, "keeper,night");
+    *state = world;
+    return 0;
+}
+
+int
+vault_tear_down(void **state)
+{
+    vault_world_fini(*state);
+    free(*state);
+    return 0;
+}
+
+void
+vault_world_open_with_tokens(struct vault_world *world)
+{
+    struct idem_auth_options auth = {.token_file = world->tokens};
+
+    vault_world_open(world, VAULT_ADDRESS, &auth, NULL);
+}
+
 /* --- Calls --- */
 
-struct shown {
-    char header[8192];
-    struct idem_call_metadata metadata;
-    struct idem_call_options options;
-};
-
-static const struct idem_call_options *
-show(struct shown *shown, const char *token, const char *key)
+const struct idem_call_options *
+vault_show(struct vault_shown *shown, const char *token, const char *key)
 {
     shown->options = (struct idem_call_options){.key = key};
     if (!token)
@@ -190,9 +266,10 @@ world_put(struct idem_channel *channel, const char *token, const char *key,
     vault_put_request request = VAULT_PUT_REQUEST_INIT;
     struct idem_outcome outcome;
     vault_put_reply *reply = NULL;
-    struct shown shown;
+    struct vault_shown shown;
 
-    vault_put(channel, &request, &reply, show(&shown, token, key), &outcome);
+    vault_put(channel, &request, &reply, vault_show(&shown, token, key),
+              &outcome);
     if (reply && number)
         *number = reply->number;
     vault_put_reply_free(reply);
@@ -204,9 +281,10 @@ world_knock(struct idem_channel *channel, const char *token)
 {
     vault_knock_request request = VAULT_KNOCK_REQUEST_INIT;
     struct idem_outcome outcome;
-    struct shown shown;
+    struct vault_shown shown;
 
-    vault_knock(channel, &request, NULL, show(&shown, token, NULL), &outcome);
+    vault_knock(channel, &request, NULL, vault_show(&shown, token, NULL),
+                &outcome);
     return outcome;
 }
 
@@ -216,13 +294,45 @@ world_who(struct idem_channel *channel, const char *token)
     vault_who_am_i_request request = VAULT_WHO_AM_I_REQUEST_INIT;
     struct idem_outcome outcome;
     vault_who_am_i_reply *reply = NULL;
-    struct shown shown;
+    struct vault_shown shown;
 
-    vault_who_am_i(channel, &request, &reply, show(&shown, token, NULL),
+    vault_who_am_i(channel, &request, &reply, vault_show(&shown, token, NULL),
                    &outcome);
     if (!reply)
         fail_msg("%s: %s", outcome.reason, outcome.message);
     return reply;
+}
+
+void
+assert_who(struct idem_channel *channel, const char *token,
+           const char *identity, const char *roles)
+{
+    vault_who_am_i_reply *who = world_who(channel, token);
+
+    assert_string_equal(who->identity, identity);
+    assert_string_equal(who->tenant, identity);
+    assert_string_equal(who->roles, roles);
+    vault_who_am_i_reply_free(who);
+}
+
+enum idem_status
+vault_check_friend(void *with, struct idem_call *call, struct idem_bytes token,
+                   struct idem_principal *principal, struct idem_error *err)
+{
+    static const char prefix[] = "friend-";
+    struct idem_bytes name;
+
+    assert_string_equal(with, "mine");
+    if (token.size < sizeof prefix ||
+        memcmp(token.data, prefix, sizeof prefix - 1) != 0)
+        return IDEM_NOT_FOUND;
+    name = (struct idem_bytes){token.data + sizeof prefix - 1,
+                               token.size - (sizeof prefix - 1)};
+    if (idem_bytes_equal(name, idem_bytes_of("away")))
+        return idem_fail(err, IDEM_UNAVAILABLE, "nobody to ask");
+    principal->identity =
+        (struct idem_bytes){idem_arena_copy(call->arena, name), name.size};
+    return IDEM_OK;
 }
 
 void
