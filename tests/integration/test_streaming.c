@@ -2,7 +2,12 @@
  * and what ends it. The numbers are those of docs/cases-rpc.md. */
 #include "flow_world.h"
 
+#include "quota.h"
+#include "tempdir.h"
+
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #define WINDOW 65536
 
@@ -306,15 +311,41 @@ more_streams_than_the_server_takes_are_refused(void **state)
         assert_int_equal(flow_chat_finish(streams[i], NULL), IDEM_OK);
 }
 
+/* --- An interceptor of the author's --- */
+
+/* docs/interceptors.md. What its own side sends does not count. */
+static void
+the_example_quota_ends_a_stream_that_brings_too_much(void **state)
+{
+    struct flow_options options = {.address = NULL};
+    struct flow_chat_stream *stream;
+    struct idem_outcome outcome;
+
+    (void)state;
+    options.on_server = quota_new(3);
+    flow_world_close(&world);
+    flow_world_open(&world, &options);
+    assert_non_null(strstr(idem_server_chain(world.server), "quota"));
+    stream = flow_chat_open(world.channel, NULL);
+    for (uint64_t i = 1; i <= 3; i++) {
+        assert_int_equal(flow_chat_write(stream, flow_note_of(i, 10)), IDEM_OK);
+        assert_note(flow_chat_next(stream), i, 10);
+    }
+    assert_int_equal(flow_chat_write(stream, flow_note_of(4, 10)), IDEM_OK);
+    assert_null(flow_chat_next(stream));
+    assert_int_equal(flow_chat_finish(stream, &outcome),
+                     IDEM_RESOURCE_EXHAUSTED);
+    assert_string_equal(outcome.message, "flow.v1.Flow/Chat: over 3 messages");
+}
+
 /* --- The other transports --- */
 
 static void
-streams_go_over_every_transport(void **state)
+talk_at(const char *address)
 {
-    const struct flow_options options = {.address = "inproc://streams"};
+    const struct flow_options options = {.address = address};
     struct flow_chat_stream *stream;
 
-    (void)state;
     flow_world_close(&world);
     flow_world_open(&world, &options);
     stream = flow_chat_open(world.channel, NULL);
@@ -325,6 +356,25 @@ streams_go_over_every_transport(void **state)
     for (uint64_t i = 1; i <= 20; i++)
         assert_note(flow_chat_next(stream), i, 20000);
     assert_int_equal(flow_chat_finish(stream, NULL), IDEM_OK);
+}
+
+static void
+streams_go_over_every_transport(void **state)
+{
+    char path[128], ipc[160], abstract[64];
+    struct tempdir dir;
+
+    (void)state;
+    tempdir_open(&dir);
+    snprintf(ipc, sizeof ipc, "ipc://%s",
+             tempdir_file(&dir, "streams", path, sizeof path));
+    snprintf(abstract, sizeof abstract, "abstract://streams-%ld",
+             (long)getpid());
+    talk_at("inproc://streams");
+    talk_at(ipc);
+    talk_at(abstract);
+    talk_at("nng+tcp://127.0.0.1:0");
+    tempdir_close(&dir);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, up, down)
@@ -348,6 +398,7 @@ main(void)
         TEST(stop_cuts_a_stream_that_does_not_end),
         TEST(a_message_over_a_limit_is_refused),
         TEST(more_streams_than_the_server_takes_are_refused),
+        TEST(the_example_quota_ends_a_stream_that_brings_too_much),
         TEST(streams_go_over_every_transport),
     };
 
