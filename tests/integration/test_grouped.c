@@ -1,98 +1,12 @@
 /* Methods with a group from a stub to the authority and back: on sqlite each
  * call has a transaction of its own. */
-#include "once_stage.h"
-
-#include <idem/reason.h>
+#include "shared_stories.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #define MANY 50
 
-static struct called
-add_grouped(struct stage *stage, const char *key, int64_t amount)
-{
-    effects_add_request request = EFFECTS_ADD_REQUEST_INIT;
-
-    request.amount = amount;
-    return stage_call(stage, effects_add_grouped, key, &request);
-}
-
-/* Fault 1, B013. */
-static void
-the_same_key_three_times_is_one_effect(void **state)
-{
-    struct stage *stage = *state;
-    struct called first = add_grouped(stage, "grouped-1", 7);
-
-    assert_int_equal(first.status, IDEM_OK);
-    assert_int_equal(first.outcome.effect, IDEM_EFFECT_COMMITTED);
-    assert_true(first.outcome.final);
-    assert_int_equal(first.number, 1);
-    assert_int_equal(first.amount, 7);
-    for (int i = 0; i < 2; i++) {
-        struct called again = add_grouped(stage, "grouped-1", 7);
-
-        assert_replay_of(&again, &first);
-        called_free(&again);
-    }
-    assert_int_equal(stage_effects(stage), 1);
-    called_free(&first);
-}
-
-/* Fault 2, B001. */
-static void
-fifty_at_once_are_one_effect(void **state)
-{
-    struct stage *stage = *state;
-    effects_add_request request = EFFECTS_ADD_REQUEST_INIT;
-    struct stage_thread *threads[MANY];
-    unsigned committed = 0;
-
-    request.amount = 7;
-    effects_hold(&stage->effects);
-    for (int i = 0; i < MANY; i++)
-        threads[i] =
-            stage_start(stage, 0, effects_add_grouped, "grouped-2", &request);
-    stage_await_attached(stage, 0, MANY - 1);
-    effects_await(&stage->effects, 1);
-    effects_open(&stage->effects);
-    for (unsigned i = 0; i < MANY; i++) {
-        struct called called = stage_join(threads[i]);
-
-        assert_int_equal(called.status, IDEM_OK);
-        assert_int_equal(called.number, 1);
-        committed += called.outcome.effect == IDEM_EFFECT_COMMITTED;
-        called_free(&called);
-    }
-    assert_int_equal(committed, 1);
-    assert_int_equal(stage_effects(stage), 1);
-}
-
-static void
-fifty_keys_at_once_are_fifty_effects(void **state)
-{
-    struct stage *stage = *state;
-    effects_add_request requests[MANY];
-    struct stage_thread *threads[MANY];
-    char keys[MANY][24];
-
-    for (int i = 0; i < MANY; i++) {
-        requests[i] = (effects_add_request)EFFECTS_ADD_REQUEST_INIT;
-        requests[i].amount = i;
-        snprintf(keys[i], sizeof(keys[i]), "grouped-8-%d", i);
-        threads[i] =
-            stage_start(stage, 0, effects_add_grouped, keys[i], &requests[i]);
-    }
-    for (int i = 0; i < MANY; i++) {
-        struct called called = stage_join(threads[i]);
-
-        assert_int_equal(called.status, IDEM_OK);
-        assert_int_equal(called.amount, i);
-        called_free(&called);
-    }
-    assert_int_equal(stage_effects(stage), MANY);
-}
+stage_call_fn *const shared_call = effects_add_grouped;
 
 /* B041: what is told as final is recorded, and nothing is left of it. */
 static void
@@ -138,71 +52,13 @@ those_that_fail_do_not_touch_their_neighbours(void **state)
     assert_int_equal(stage_effects(stage), MANY - (MANY + 2) / 3);
 }
 
-static void
-an_error_that_is_not_recorded_runs_again(void **state)
-{
-    struct stage *stage = *state;
-    struct called called;
-
-    effects_fail(&stage->effects, 1, IDEM_ABORTED);
-    called = add_grouped(stage, "grouped-5", 7);
-    assert_int_equal(called.status, IDEM_ABORTED);
-    assert_int_equal(called.outcome.effect, IDEM_EFFECT_ROLLED_BACK);
-    assert_false(called.outcome.final);
-    assert_int_equal(stage_effects(stage), 0);
-    called = add_grouped(stage, "grouped-5", 7);
-    assert_int_equal(called.status, IDEM_OK);
-    assert_int_equal(called.outcome.effect, IDEM_EFFECT_COMMITTED);
-    assert_int_equal(stage_effects(stage), 1);
-    called_free(&called);
-}
-
-/* B018: found before the commit. */
-static void
-a_reply_that_is_too_large_leaves_no_effect(void **state)
-{
-    struct stage *stage = *state;
-    effects_add_request request = EFFECTS_ADD_REQUEST_INIT;
-    struct called called;
-
-    request.reply_bytes = 2000;
-    called = stage_call(stage, effects_add_grouped, "grouped-6", &request);
-    assert_int_equal(called.status, IDEM_RESOURCE_EXHAUSTED);
-    assert_string_equal(called.outcome.reason, IDEM_REPLY_TOO_LARGE);
-    assert_int_equal(called.outcome.effect, IDEM_EFFECT_ROLLED_BACK);
-    assert_int_equal(stage_effects(stage), 0);
-}
-
-static void
-another_request_with_the_key_is_refused(void **state)
-{
-    struct stage *stage = *state;
-    struct called first = add_grouped(stage, "grouped-7", 7);
-    struct called other = add_grouped(stage, "grouped-7", 8);
-
-    assert_int_equal(first.status, IDEM_OK);
-    assert_int_equal(other.status, IDEM_INVALID_ARGUMENT);
-    assert_string_equal(other.outcome.reason, IDEM_KEY_REUSED);
-    assert_int_equal(stage_effects(stage), 1);
-    called_free(&first);
-}
-
-#define EACH(test)                                                             \
-    cmocka_unit_test_setup_teardown(test, stage_sqlite_tcp, stage_down),       \
-        cmocka_unit_test_setup_teardown(test, stage_both, stage_down)
-
 int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-        EACH(the_same_key_three_times_is_one_effect),
-        EACH(fifty_at_once_are_one_effect),
-        EACH(fifty_keys_at_once_are_fifty_effects),
-        EACH(a_no_is_final_and_has_no_effect),
-        EACH(those_that_fail_do_not_touch_their_neighbours),
-        EACH(an_error_that_is_not_recorded_runs_again),
-        EACH(a_reply_that_is_too_large_leaves_no_effect),
-        EACH(another_request_with_the_key_is_refused),
+        SHARED_STORIES,
+        SHARED_EACH(a_no_is_final_and_has_no_effect),
+        SHARED_EACH(those_that_fail_do_not_touch_their_neighbours),
     };
 
     return cmocka_run_group_tests(tests, stage_servers_up, stage_servers_down);
