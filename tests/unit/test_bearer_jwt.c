@@ -1,5 +1,5 @@
 /* Signed tokens: whom they prove, and each way in which one proves nothing. */
-#include "support.h"
+#include "bearer_world.h"
 
 #include "bearer_jwt.h"
 #include "files.h"
@@ -8,144 +8,11 @@
 
 #include <idem/reason.h>
 
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define NOW_S 1700000000
-#define NOW_MS (NOW_S * INT64_C(1000))
-#define SECRET "a secret of thirty-two bytes and"
-
-#define GOOD                                                                   \
-    "\"iss\":\"bank\",\"aud\":\"pay\",\"sub\":\"svc:teller\","                 \
-    "\"exp\":1700000100"
-#define RS256 "{\"alg\":\"RS256\",\"kid\":\"r\"}"
-#define ES256 "{\"alg\":\"ES256\",\"kid\":\"e\"}"
-#define HS256 "{\"alg\":\"HS256\",\"kid\":\"h\"}"
-
-struct world {
-    struct tempdir dir;
-    char path[128];
-    struct signer *rsa, *p256, *secret;
-    struct bearer_jwt *jwt;
-    struct idem_arena *arena;
-    struct idem_principal principal;
-    struct idem_error err;
-};
-
 /* --- Support --- */
-
-static void
-write_set(const char *path, struct signer *const signers[],
-          const char *const kids[], unsigned n)
-{
-    char text[8192] = "{\"keys\":[";
-
-    for (unsigned i = 0; i < n; i++) {
-        char *jwk = signer_jwk(signers[i], kids[i], NULL);
-
-        strcat(text, i ? "," : "");
-        strcat(text, jwk);
-        free(jwk);
-    }
-    strcat(text, "]}");
-    file_put(path, text);
-}
-
-static enum idem_status
-open_jwt(struct world *world, struct bearer_jwt **jwt)
-{
-    const struct idem_jwt_options options = {
-        .keys_file = world->path, .issuer = "bank", .audience = "pay"};
-
-    return bearer_jwt_new(jwt, &options, NULL, NULL, &world->err);
-}
-
-/* Made once: under valgrind it takes most of a minute. */
-static struct signer *rsa;
-
-static int
-make_rsa(void **state)
-{
-    (void)state;
-    rsa = signer_rsa(2048);
-    return 0;
-}
-
-static int
-free_rsa(void **state)
-{
-    (void)state;
-    signer_free(rsa);
-    return 0;
-}
-
-static int
-set_up(void **state)
-{
-    struct world *world = calloc(1, sizeof *world);
-
-    assert_non_null(world);
-    tempdir_open(&world->dir);
-    tempdir_file(&world->dir, "keys.json", world->path, sizeof world->path);
-    world->rsa = rsa;
-    world->p256 = signer_p256();
-    world->secret = signer_secret(SECRET, sizeof(SECRET) - 1);
-    write_set(world->path,
-              (struct signer *[]){world->rsa, world->p256, world->secret},
-              (const char *[]){"r", "e", "h"}, 3);
-    world->arena = idem_arena_new();
-    assert_int_equal(open_jwt(world, &world->jwt), IDEM_OK);
-    *state = world;
-    return 0;
-}
-
-static int
-tear_down(void **state)
-{
-    struct world *world = *state;
-
-    bearer_jwt_free(world->jwt);
-    idem_arena_free(world->arena);
-    signer_free(world->p256);
-    signer_free(world->secret);
-    tempdir_close(&world->dir);
-    free(world);
-    return 0;
-}
-
-/* Frees the token. */
-static enum idem_status
-check(struct world *world, char *token)
-{
-    enum idem_status status;
-
-    world->err = (struct idem_error){0};
-    status =
-        bearer_jwt_check(world->jwt, idem_bytes_of(token), NOW_MS, world->arena,
-                         &world->principal, NULL, &world->err);
-    if (status != IDEM_OK)
-        assert_null(strstr(world->err.message, token));
-    free(token);
-    return status;
-}
-
-static void
-assert_proves(struct world *world, char *token, const char *identity)
-{
-    if (check(world, token) != IDEM_OK)
-        fail_msg("%s: %s", world->err.reason, world->err.message);
-    assert_true(
-        idem_bytes_equal(world->principal.identity, idem_bytes_of(identity)));
-}
-
-static void
-assert_refused(struct world *world, char *token, const char *reason)
-{
-    assert_int_equal(check(world, token), IDEM_UNAUTHENTICATED);
-    assert_string_equal(world->err.reason, reason);
-}
 
 static bool
 has_role(const struct world *world, unsigned i, const char *role)
@@ -312,8 +179,9 @@ each_fault_has_its_reason(void **state)
     struct world *w = *state;
 
     for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
-        if (check(w, signer_sign(w->p256, faults[i].header,
-                                 faults[i].claims)) != IDEM_UNAUTHENTICATED ||
+        if (bearer_check(
+                w, signer_sign(w->p256, faults[i].header, faults[i].claims)) !=
+                IDEM_UNAUTHENTICATED ||
             strcmp(w->err.reason, faults[i].reason) != 0)
             fail_msg("fault %zu: %s: %s", i, w->err.reason, w->err.message);
     }
@@ -366,7 +234,7 @@ a_token_that_was_touched_proves_nothing(void **state)
             char *touched = strdup(token);
 
             touched[at] = touched[at] == 'A' ? 'B' : 'A';
-            assert_int_equal(check(w, touched), IDEM_UNAUTHENTICATED);
+            assert_int_equal(bearer_check(w, touched), IDEM_UNAUTHENTICATED);
         }
         free(token);
     }
@@ -392,55 +260,6 @@ texts_that_are_no_token_are_malformed(void **state)
         assert_true(strcmp(w->err.reason, IDEM_TOKEN_MALFORMED) == 0 ||
                     strcmp(w->err.reason, IDEM_TOKEN_ALGORITHM) == 0);
     }
-}
-
-struct told {
-    pthread_mutex_t lock;
-    pthread_cond_t change;
-    unsigned times;
-};
-
-static void
-note(void *with, const char *file, const struct idem_error *err)
-{
-    struct told *told = with;
-
-    (void)file;
-    (void)err;
-    pthread_mutex_lock(&told->lock);
-    told->times++;
-    pthread_cond_broadcast(&told->change);
-    pthread_mutex_unlock(&told->lock);
-}
-
-/* It was found good, and it is over, or its key is gone. */
-static void
-a_token_that_was_seen_is_held_to_its_time_and_its_key(void **state)
-{
-    struct world *w = *state;
-    struct told told = {.lock = PTHREAD_MUTEX_INITIALIZER,
-                        .change = PTHREAD_COND_INITIALIZER};
-    const struct idem_jwt_options options = {
-        .keys_file = w->path, .issuer = "bank", .audience = "pay"};
-    char *token = signer_sign(w->p256, ES256, "{" GOOD "}");
-
-    bearer_jwt_free(w->jwt);
-    assert_int_equal(bearer_jwt_new(&w->jwt, &options, note, &told, &w->err),
-                     IDEM_OK);
-    assert_proves(w, strdup(token), "svc:teller");
-    assert_proves(w, strdup(token), "svc:teller");
-    assert_int_equal(bearer_jwt_check(w->jwt, idem_bytes_of(token),
-                                      NOW_MS + 160000, w->arena, &w->principal,
-                                      NULL, &w->err),
-                     IDEM_UNAUTHENTICATED);
-    assert_string_equal(w->err.reason, IDEM_TOKEN_EXPIRED);
-    write_set(w->path, (struct signer *[]){w->secret}, (const char *[]){"h"},
-              1);
-    pthread_mutex_lock(&told.lock);
-    while (told.times == 0)
-        pthread_cond_wait(&told.change, &told.lock);
-    pthread_mutex_unlock(&told.lock);
-    assert_refused(w, token, IDEM_TOKEN_KEY);
 }
 
 /* Who reads may ask for no more than what is quick. */
@@ -471,109 +290,11 @@ a_signature_that_takes_long_is_left_for_later(void **state)
     free(secret);
 }
 
-/* --- Key files --- */
-
-static void
-assert_bad_set(struct world *w, const char *text, const char *why)
-{
-    struct bearer_jwt *jwt;
-
-    file_put(w->path, text);
-    assert_int_equal(open_jwt(w, &jwt), IDEM_INVALID_ARGUMENT);
-    if (!strstr(w->err.message, why) || !strstr(w->err.message, w->path))
-        fail_msg("%s: %s", why, w->err.message);
-}
-
-static void
-a_bad_set_is_refused_with_its_place(void **state)
-{
-    struct world *w = *state;
-    struct signer *weak = signer_rsa(1024);
-    char *jwk = signer_jwk(weak, "w", NULL), text[4096];
-
-    snprintf(text, sizeof text, "{\"keys\":[%s]}", jwk);
-    assert_bad_set(w, text, "keys[0]: its n has under 2048");
-    assert_bad_set(w, "", "is no JSON");
-    assert_bad_set(w, "{\"keys\":{}}", "is no list");
-    assert_bad_set(w, "{\"keys\":[]}", "has no key");
-    assert_bad_set(w, "{\"keys\":[7]}", "keys[0]: is no object");
-    assert_bad_set(w, "{\"keys\":[{\"kty\":\"oct\",\"k\":\"c2hvcnQ\"}]}",
-                   "keys[0]: k has under 32 bytes");
-    assert_bad_set(w, "{\"keys\":[{\"kty\":\"oct\",\"k\":\"=\"}]}",
-                   "keys[0]: k is not base64url");
-    assert_bad_set(w,
-                   "{\"keys\":[{\"kty\":\"EC\",\"crv\":\"P-256\",\"x\":\"AA\""
-                   ",\"y\":\"AA\"}]}",
-                   "keys[0]: its x or y has not 32 bytes");
-    assert_bad_set(w,
-                   "{\"keys\":[{\"kty\":\"EC\",\"crv\":\"P-256\",\"x\":"
-                   "\"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAE\",\"y\":"
-                   "\"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAE\"}]}",
-                   "keys[0]: is no point of P-256");
-    free(jwk);
-    signer_free(weak);
-}
-
-static void
-a_set_with_a_private_key_or_one_id_twice_is_refused(void **state)
-{
-    struct world *w = *state;
-    char *private = signer_jwk(w->p256, "e", ",\"d\":\"AA\"");
-    char *jwk = signer_jwk(w->p256, "e", NULL), text[4096];
-
-    snprintf(text, sizeof text, "{\"keys\":[%s]}", private);
-    assert_bad_set(w, text, "keys[0]: has a private key");
-    snprintf(text, sizeof text, "{\"keys\":[%s,%s]}", jwk, jwk);
-    assert_bad_set(w, text, "keys[1]: its kid is another key's");
-    free(private);
-    free(jwk);
-}
-
-/* An issuer's set has keys for other things beside ours. */
-static void
-keys_for_others_are_left_out(void **state)
-{
-    struct world *w = *state;
-    char *ours = signer_jwk(w->p256, "e", ",\"use\":\"sig\",\"alg\":\"ES256\"");
-    char *secret = signer_jwk(w->rsa, "r", ",\"use\":\"enc\"");
-    char *longer = signer_jwk(w->secret, "h", ",\"alg\":\"HS512\""), text[8192];
-
-    snprintf(text, sizeof text,
-             "{\"keys\":[%s,%s,{\"kty\":\"OKP\",\"kid\":\"o\"},%s]}", secret,
-             longer, ours);
-    file_put(w->path, text);
-    bearer_jwt_free(w->jwt);
-    assert_int_equal(open_jwt(w, &w->jwt), IDEM_OK);
-    assert_proves(w, signer_sign(w->p256, ES256, "{" GOOD "}"), "svc:teller");
-    assert_refused(w, signer_sign(w->rsa, RS256, "{" GOOD "}"), IDEM_TOKEN_KEY);
-    assert_refused(w, signer_sign(w->secret, HS256, "{" GOOD "}"),
-                   IDEM_TOKEN_KEY);
-    free(ours);
-    free(secret);
-    free(longer);
-}
-
-static void
-options_that_are_missing_or_wrong_are_named(void **state)
-{
-    struct world *w = *state;
-    struct idem_jwt_options options = {.keys_file = w->path, .issuer = "bank"};
-    struct bearer_jwt *jwt;
-
-    assert_int_equal(bearer_jwt_new(&jwt, &options, NULL, NULL, &w->err),
-                     IDEM_INVALID_ARGUMENT);
-    assert_non_null(strstr(w->err.message, "audience"));
-    options.audience = "pay";
-    options.skew_ms = 3600001;
-    assert_int_equal(bearer_jwt_new(&jwt, &options, NULL, NULL, &w->err),
-                     IDEM_INVALID_ARGUMENT);
-    assert_non_null(strstr(w->err.message, "skew_ms 3600001"));
-}
-
 int
 main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define TEST(name)                                                             \
+    cmocka_unit_test_setup_teardown(name, bearer_set_up, bearer_tear_down)
     const struct CMUnitTest tests[] = {
         TEST(each_algorithm_proves_the_subject),
         TEST(without_a_kid_the_only_key_of_the_algorithm_is_meant),
@@ -585,12 +306,7 @@ main(void)
         TEST(a_public_key_is_no_secret),
         TEST(a_token_that_was_touched_proves_nothing),
         TEST(texts_that_are_no_token_are_malformed),
-        TEST(a_token_that_was_seen_is_held_to_its_time_and_its_key),
         TEST(a_signature_that_takes_long_is_left_for_later),
-        TEST(a_bad_set_is_refused_with_its_place),
-        TEST(a_set_with_a_private_key_or_one_id_twice_is_refused),
-        TEST(keys_for_others_are_left_out),
-        TEST(options_that_are_missing_or_wrong_are_named),
     };
 
     return cmocka_run_group_tests(tests, make_rsa, free_rsa);

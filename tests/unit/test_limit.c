@@ -1,23 +1,11 @@
-/* The limit in front of once: who gets a permit, who waits in line, who is
- * turned away, and that nothing was asked of the store for them. */
-#include "once_world.h"
+/* The limit: who gets a permit, who waits in line, who is turned away. */
+#include "limit_world.h"
 
 #include "effects.idem.h"
 
 #include <idem/reason.h>
 
 #include <string.h>
-
-#define DUPLICATES 50
-
-static struct idem_limit_counts
-counts(const struct world *world)
-{
-    struct idem_limit_counts now;
-
-    idem_limit_counts(world->limit, &now);
-    return now;
-}
 
 /* A call of a method without an effect. */
 static void
@@ -36,60 +24,6 @@ end_note(struct trial *trial)
     assert_int_equal(trial->outcome.status, IDEM_OK);
 }
 
-static void
-add(struct trial *trial, struct world *world, const char *key)
-{
-    const struct trial_options options = {.key = key, .amount = 7};
-
-    trial_begin(trial, world, &options);
-}
-
-static void
-lead(struct trial *trial, struct world *world, const char *key)
-{
-    add(trial, world, key);
-    fake_store_next(&world->store, FAKE_CLAIM, IDEM_VERDICT_MINE);
-    trial_await_handler(trial, 1);
-}
-
-static void
-complete(struct trial *trial, struct world *world)
-{
-    trial_return(trial, IDEM_OK, "seven");
-    fake_store_next(&world->store, FAKE_COMPLETE, IDEM_VERDICT_MINE);
-    trial_await(trial);
-    assert_int_equal(trial->outcome.effect, IDEM_EFFECT_COMMITTED);
-}
-
-static void
-interrupt(struct trial *trial)
-{
-    call_ref(&trial->call);
-    call_interrupt(&trial->call, IDEM_CANCELLED);
-    call_unref(&trial->call);
-}
-
-static void
-assert_shed(struct trial *trial)
-{
-    trial_await(trial);
-    assert_int_equal(trial->begun, 0);
-    assert_int_equal(trial->outcome.status, IDEM_RESOURCE_EXHAUSTED);
-    assert_int_equal(trial->outcome.effect, IDEM_EFFECT_REFUSED);
-    assert_false(trial->outcome.final);
-    assert_string_equal(trial->outcome.reason, IDEM_OVERLOADED);
-    assert_in_range(trial->outcome.retry_after_ms, 50, 150);
-}
-
-static void
-limit_to(struct world *world, unsigned max_in_flight, unsigned max_waiting)
-{
-    const struct idem_limit_options options = {.max_in_flight = max_in_flight,
-                                               .max_waiting = max_waiting};
-
-    world_use_limit(world, &options);
-}
-
 /* --- In line --- */
 
 static void
@@ -104,16 +38,16 @@ at_the_limit_calls_wait_and_over_the_line_they_are_turned_away(void **state)
     assert_int_equal(first.begun + second.begun, 2);
     note(&third, world);
     assert_int_equal(third.begun, 0);
-    assert_int_equal(counts(world).waiting, 1);
+    assert_int_equal(limit_counts(world).waiting, 1);
     note(&fourth, world);
     assert_shed(&fourth);
-    assert_int_equal(counts(world).shed, 1);
+    assert_int_equal(limit_counts(world).shed, 1);
     end_note(&first);
     trial_await_handler(&third, 1);
-    assert_int_equal(counts(world).in_flight, 2);
+    assert_int_equal(limit_counts(world).in_flight, 2);
     end_note(&second);
     end_note(&third);
-    assert_int_equal(counts(world).in_flight, 0);
+    assert_int_equal(limit_counts(world).in_flight, 0);
 }
 
 static void
@@ -143,7 +77,7 @@ who_gives_up_leaves_the_line(void **state)
     note(&first, world);
     note(&second, world);
     note(&third, world);
-    interrupt(&second);
+    trial_interrupt(&second);
     trial_await(&second);
     assert_int_equal(second.outcome.status, IDEM_CANCELLED);
     assert_int_equal(second.outcome.effect, IDEM_EFFECT_REFUSED);
@@ -180,7 +114,7 @@ stop_lets_those_in_line_go(void **state)
     limit_to(world, 1, 10);
     note(&first, world);
     note(&second, world);
-    add(&third, world, "k1");
+    begin_add(&third, world, "k1");
     chain_stop(&world->chain);
     trial_await(&second);
     trial_await(&third);
@@ -216,7 +150,7 @@ a_methods_own_limit_holds_no_other_method_up(void **state)
     trial_await_handler(&second, 1);
     end_note(&second);
     end_note(&other);
-    assert_int_equal(counts(world).in_flight, 0);
+    assert_int_equal(limit_counts(world).in_flight, 0);
 }
 
 /* With the method's it stands in the server's line. */
@@ -233,13 +167,13 @@ a_call_needs_the_methods_and_the_servers(void **state)
     note(&other, world);
     trial_begin(&first, world, &options);
     trial_begin(&second, world, &options);
-    assert_int_equal(counts(world).waiting, 2);
-    interrupt(&first);
+    assert_int_equal(limit_counts(world).waiting, 2);
+    trial_interrupt(&first);
     trial_await(&first);
     end_note(&other);
     trial_await_handler(&second, 1);
     end_note(&second);
-    assert_int_equal(counts(world).in_flight, 0);
+    assert_int_equal(limit_counts(world).in_flight, 0);
 }
 
 /* One that holds no thread is held to its method's own limit only. */
@@ -265,178 +199,6 @@ an_inline_call_needs_none_of_the_servers(void **state)
     end_note(&third);
 }
 
-/* --- In front of the record --- */
-
-static void
-overload_is_told_before_the_store_is_asked(void **state)
-{
-    struct world *world = *state;
-    struct trial first, second, third;
-
-    limit_to(world, 1, 1);
-    lead(&first, world, "k1");
-    add(&second, world, "k2");
-    add(&third, world, "k3");
-    assert_shed(&third);
-    assert_int_equal(fake_store_asked(&world->store, FAKE_CLAIM), 1);
-    complete(&first, world);
-    fake_store_next(&world->store, FAKE_CLAIM, IDEM_VERDICT_MINE);
-    trial_await_handler(&second, 1);
-    complete(&second, world);
-    lead(&third, world, "k3"); /* the key was not used up */
-    complete(&third, world);
-    assert_int_equal(counts(world).in_flight, 0);
-}
-
-static void
-a_duplicate_that_waits_has_no_permit(void **state)
-{
-    struct world *world = *state;
-    struct trial first, other, duplicates[DUPLICATES];
-
-    limit_to(world, 2, 1);
-    lead(&first, world, "k1");
-    for (int i = 0; i < DUPLICATES; i++)
-        add(&duplicates[i], world, "k1");
-    assert_int_equal(counts(world).in_flight, 1);
-    assert_int_equal(counts(world).waiting, 0);
-    lead(&other, world, "k2");
-    complete(&first, world);
-    for (int i = 0; i < DUPLICATES; i++) {
-        trial_await(&duplicates[i]);
-        assert_int_equal(duplicates[i].outcome.effect, IDEM_EFFECT_REPLAYED);
-    }
-    complete(&other, world);
-    assert_int_equal(counts(world).in_flight, 0);
-    assert_int_equal(counts(world).shed, 0);
-}
-
-/* What is recorded is told at any load. */
-static void
-an_answer_out_of_memory_needs_no_permit(void **state)
-{
-    struct world *world = *state;
-    const struct trial_options again = {.key = "k1", .amount = 7, .attempt = 2};
-    struct trial first, other, waiting, repeat;
-
-    limit_to(world, 1, 1);
-    fake_store_set_epoch(&world->store, "7:1:1");
-    lead(&first, world, "k1");
-    complete(&first, world);
-    lead(&other, world, "k2");
-    add(&waiting, world, "k3");
-    trial_begin(&repeat, world, &again);
-    trial_await(&repeat);
-    assert_int_equal(repeat.outcome.effect, IDEM_EFFECT_REPLAYED);
-    complete(&other, world);
-    fake_store_next(&world->store, FAKE_CLAIM, IDEM_VERDICT_MINE);
-    trial_await_handler(&waiting, 1);
-    complete(&waiting, world);
-}
-
-/* The next in line for the key goes on in the place of the first one. */
-static void
-an_heir_takes_the_permit_over(void **state)
-{
-    struct world *world = *state;
-    struct trial first, heir;
-
-    limit_to(world, 1, 1);
-    lead(&first, world, "k1");
-    add(&heir, world, "k1");
-    trial_return(&first, IDEM_UNAVAILABLE, NULL);
-    fake_store_next(&world->store, FAKE_RELEASE, IDEM_VERDICT_MINE);
-    fake_store_next(&world->store, FAKE_CLAIM, IDEM_VERDICT_MINE);
-    trial_await_handler(&heir, 1);
-    trial_await(&first);
-    assert_int_equal(counts(world).in_flight, 1);
-    complete(&heir, world);
-    assert_int_equal(counts(world).in_flight, 0);
-}
-
-/* The key runs in another process: its permit is for others meanwhile, and it
- * does not stand in their line to ask again. */
-static void
-who_waits_for_another_process_has_no_permit(void **state)
-{
-    struct world *world = *state;
-    struct trial elsewhere, other;
-
-    limit_to(world, 1, 1);
-    add(&elsewhere, world, "k1");
-    fake_store_next(&world->store, FAKE_CLAIM, IDEM_VERDICT_RUNNING);
-    lead(&other, world, "k2");
-    fake_clock_advance_ms(&world->clock, 1000);
-    assert_false(trial_is_finished(&elsewhere));
-    complete(&other, world);
-    fake_clock_advance_ms(&world->clock, 1000);
-    fake_store_next(&world->store, FAKE_CLAIM, IDEM_VERDICT_MINE);
-    trial_await_handler(&elsewhere, 1);
-    complete(&elsewhere, world);
-    assert_int_equal(counts(world).in_flight, 0);
-}
-
-static void
-who_gives_up_in_front_of_the_store_leaves_the_line(void **state)
-{
-    struct world *world = *state;
-    struct trial first, second, third;
-
-    limit_to(world, 1, 2);
-    lead(&first, world, "k1");
-    add(&second, world, "k2");
-    add(&third, world, "k3");
-    interrupt(&second);
-    trial_await(&second);
-    assert_int_equal(second.outcome.status, IDEM_CANCELLED);
-    assert_int_equal(second.outcome.effect, IDEM_EFFECT_REFUSED);
-    complete(&first, world);
-    fake_store_next(&world->store, FAKE_CLAIM, IDEM_VERDICT_MINE);
-    trial_await_handler(&third, 1);
-    complete(&third, world);
-    assert_int_equal(fake_store_asked(&world->store, FAKE_CLAIM), 2);
-}
-
-/* --- Rates --- */
-
-/* Fault 53: the record is untouched, and the key good for later. */
-static void
-a_rate_is_told_before_the_store_is_asked(void **state)
-{
-    struct world *world = *state;
-    const struct idem_limit_options options = {
-        .method = {.rate_calls = 1, .rate_per_ms = 1000}};
-    struct trial_options as = {.key = "k1", .amount = 7, .tenant = "ann"};
-    struct trial first, second, other;
-
-    world_use_limit(world, &options);
-    trial_begin(&first, world, &as);
-    fake_store_next(&world->store, FAKE_CLAIM, IDEM_VERDICT_MINE);
-    trial_await_handler(&first, 1);
-    complete(&first, world);
-    fake_clock_advance_ms(&world->clock, 300);
-    as.key = "k2";
-    trial_begin(&second, world, &as);
-    trial_await(&second);
-    assert_int_equal(second.outcome.status, IDEM_RESOURCE_EXHAUSTED);
-    assert_int_equal(second.outcome.effect, IDEM_EFFECT_REFUSED);
-    assert_string_equal(second.outcome.reason, IDEM_RATE_LIMITED);
-    assert_int_equal(second.outcome.retry_after_ms, 700);
-    assert_int_equal(fake_store_asked(&world->store, FAKE_CLAIM), 1);
-    assert_int_equal(counts(world).rate_limited, 1);
-    as.tenant = "bob";
-    trial_begin(&other, world, &as);
-    fake_store_next(&world->store, FAKE_CLAIM, IDEM_VERDICT_MINE);
-    trial_await_handler(&other, 1);
-    complete(&other, world);
-    fake_clock_advance_ms(&world->clock, 700);
-    as.tenant = "ann";
-    trial_begin(&second, world, &as);
-    fake_store_next(&world->store, FAKE_CLAIM, IDEM_VERDICT_MINE);
-    trial_await_handler(&second, 1);
-    complete(&second, world);
-}
-
 /* --- Adaptive --- */
 
 static void
@@ -449,15 +211,15 @@ late_calls_are_fewer_permits(void **state)
     struct trial trial;
 
     world_use_limit(world, &options);
-    assert_int_equal(counts(world).permits, 100);
+    assert_int_equal(limit_counts(world).permits, 100);
     trial_begin(&trial, world, &in_100_ms);
     fake_clock_advance_ms(&world->clock, 50);
     end_note(&trial);
-    assert_int_equal(counts(world).permits, 100);
+    assert_int_equal(limit_counts(world).permits, 100);
     trial_begin(&trial, world, &in_100_ms);
     fake_clock_advance_ms(&world->clock, 51);
     end_note(&trial);
-    assert_int_equal(counts(world).permits, 90);
+    assert_int_equal(limit_counts(world).permits, 90);
 }
 
 /* --- Options --- */
@@ -506,13 +268,6 @@ main(void)
         TEST(a_methods_own_limit_holds_no_other_method_up),
         TEST(a_call_needs_the_methods_and_the_servers),
         TEST(an_inline_call_needs_none_of_the_servers),
-        TEST(overload_is_told_before_the_store_is_asked),
-        TEST(a_duplicate_that_waits_has_no_permit),
-        TEST(an_answer_out_of_memory_needs_no_permit),
-        TEST(an_heir_takes_the_permit_over),
-        TEST(who_waits_for_another_process_has_no_permit),
-        TEST(who_gives_up_in_front_of_the_store_leaves_the_line),
-        TEST(a_rate_is_told_before_the_store_is_asked),
         TEST(late_calls_are_fewer_permits),
         cmocka_unit_test(options_that_cannot_be_are_refused_by_name),
     };
