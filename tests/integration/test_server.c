@@ -1,34 +1,18 @@
-#include "echo_world.h"
+/* What a server takes: addresses, services, calls, as many as it says. */
+#include "server_story.h"
 
 #include "fake_clock.h"
 #include "server.h"
-#include "wire_client.h"
 
 #include <idem/call.h>
-#include <sched.h>
+
 #include <stdio.h>
 #include <string.h>
-
-/* What a server does with strangers, with limits, and when it ends. */
 
 static const struct header_open echo_with_id = {
     .method = {(const uint8_t *)ECHO_ECHO_METHOD, sizeof ECHO_ECHO_METHOD - 1},
     .method_id = 1,
 };
-
-static struct header_open
-open_of(const char *method)
-{
-    return (struct header_open){.method = idem_bytes_of(method)};
-}
-
-static void
-assert_works(struct echo_world *world)
-{
-    struct echo_result result = echo_world_call(world, 42, 42, NULL);
-
-    assert_echoed(&result, 42, 42);
-}
 
 /* --- Addresses --- */
 
@@ -142,186 +126,7 @@ a_service_is_registered_once_and_before_start(void **state)
     echo_world_close(&world);
 }
 
-/* --- Strangers --- */
-
-/* B105: HTTP, noise, half a hello, SP, nothing; all at once. */
-static void
-junk_peers_do_not_disturb_others_and_are_closed(void **state)
-{
-    static const char *const junk[] = {
-        "GET / HTTP/1.1\r\nHost: x\r\n\r\n",
-        "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
-        "IDEM\x02\x00\x00\x00 from the future",
-        "IDE",
-        "",
-    };
-    struct echo_options options = {.server = {.hello_timeout_ms = 100}};
-    struct echo_world world;
-    struct wire wires[50];
-
-    (void)state;
-    echo_world_open(&world, &options);
-    for (unsigned i = 0; i < 50; i++) {
-        const char *text = junk[i % 5];
-
-        wire_connect(&wires[i], world.address);
-        wire_write(&wires[i], text, strlen(text));
-        if (i == 10)
-            assert_works(&world);
-    }
-    assert_works(&world);
-    for (unsigned i = 0; i < 50; i++) {
-        wire_await_close(&wires[i]);
-        wire_close(&wires[i]);
-    }
-    assert_works(&world);
-    echo_world_close(&world);
-}
-
-static void
-half_open_connections_are_bounded(void **state)
-{
-    struct echo_options options = {.server = {.max_connections = 8}};
-    struct echo_world world;
-    struct wire wires[6];
-
-    (void)state;
-    echo_world_open(&world, &options);
-    assert_works(&world);
-    for (unsigned i = 0; i < 6; i++)
-        wire_connect(&wires[i], world.address);
-    wire_await_close(&wires[0]); /* the oldest makes room */
-    assert_works(&world);
-    for (unsigned i = 0; i < 6; i++)
-        wire_close(&wires[i]);
-    echo_world_close(&world);
-}
-
-static void
-connections_are_bounded(void **state)
-{
-    struct echo_options options = {.server = {.max_connections = 2}};
-    struct echo_world world;
-    struct wire second, third;
-
-    (void)state;
-    echo_world_open(&world, &options);
-    assert_works(&world);
-    wire_connect(&second, world.address);
-    wire_hello(&second, 0);
-    wire_connect(&third, world.address);
-    wire_await_close(&third);
-    wire_ping(&second);
-    wire_close(&third);
-    wire_close(&second);
-    assert_works(&world);
-    echo_world_close(&world);
-}
-
-/* What breaks the law ends the connection, and only that one. */
-static void
-assert_closes(struct echo_world *world, const struct frame *frame, bool hello)
-{
-    struct wire wire;
-
-    wire_connect(&wire, world->address);
-    if (hello) {
-        wire_hello(&wire, 0);
-    } else {
-        uint8_t preface[FRAME_PREFACE];
-
-        frame_preface_write(preface);
-        wire_write(&wire, preface, sizeof preface);
-    }
-    wire_send(&wire, frame);
-    wire_await_close(&wire);
-    wire_close(&wire);
-    assert_works(world);
-}
-
-static void
-a_peer_that_breaks_the_law_is_closed(void **state)
-{
-    static uint8_t bytes[100] = {0xFF, 0xFF, 0xFF};
-    struct echo_world world;
-    struct frame early = {.type = FRAME_PING};
-    struct frame no_stream = {.type = FRAME_OPEN, .stream = 0};
-    struct frame long_ping = {.type = FRAME_PING, .payload = {bytes, 100}};
-    struct frame settings = {.type = FRAME_SETTINGS, .header = {bytes, 3}};
-    uint8_t head[FRAME_HEAD] = {1, 0, 0, 0, FRAME_OPEN, 0, 200, 0, 1};
-    struct wire wire;
-
-    (void)state;
-    echo_world_open(&world, NULL);
-    assert_closes(&world, &early, false);
-    assert_closes(&world, &settings, false);
-    assert_closes(&world, &no_stream, true);
-    assert_closes(&world, &long_ping, true);
-    wire_connect(&wire, world.address);
-    wire_hello(&wire, 0);
-    wire_write(&wire, head, sizeof head);
-    wire_await_close(&wire);
-    wire_close(&wire);
-    assert_works(&world);
-    echo_world_close(&world);
-}
-
-static void
-frames_of_the_future_are_skipped(void **state)
-{
-    static uint8_t bytes[100];
-    struct echo_world world;
-    struct frame frame = {.type = 77, .stream = 3, .payload = {bytes, 100}};
-    struct frame later = {.type = 250, .stream = 3};
-    struct frame twice = {.type = FRAME_SETTINGS};
-    struct wire wire;
-
-    (void)state;
-    echo_world_open(&world, NULL);
-    wire_connect(&wire, world.address);
-    wire_hello(&wire, 0);
-    wire_send(&wire, &frame);
-    wire_send(&wire, &later);
-    wire_send(&wire, &twice);
-    wire_ping(&wire);
-    wire_close(&wire);
-    echo_world_close(&world);
-}
-
-/* Half a frame, then nothing, or the end. */
-static void
-a_connection_that_drops_in_mid_frame_harms_nobody(void **state)
-{
-    static uint8_t body[1000];
-    struct echo_world world;
-    struct wire wire;
-    uint8_t head[FRAME_HEAD];
-    struct frame frame = {
-        .type = FRAME_OPEN, .stream = 1, .payload = {body, sizeof body}};
-
-    (void)state;
-    echo_world_open(&world, NULL);
-    frame_head_write(head, &frame);
-    for (unsigned i = 0; i < FRAME_HEAD + 20; i += 3) {
-        wire_connect(&wire, world.address);
-        wire_hello(&wire, 0);
-        wire_write(&wire, head, i < FRAME_HEAD ? i : FRAME_HEAD);
-        wire_write(&wire, body, i < FRAME_HEAD ? 0 : i - FRAME_HEAD);
-        wire_close(&wire);
-    }
-    assert_works(&world);
-    echo_world_close(&world);
-}
-
 /* --- Calls that are turned away --- */
-
-static void
-assert_refused(struct header_end end, enum idem_status status)
-{
-    assert_int_equal(end.status, status);
-    assert_int_equal(end.effect, IDEM_EFFECT_REFUSED);
-    assert_false(end.final);
-}
 
 static void
 a_call_that_cannot_be_is_refused_and_the_connection_stays(void **state)
@@ -546,125 +351,6 @@ a_slow_reader_takes_no_memory_and_stops_nobody(void **state)
     echo_world_close(&world);
 }
 
-/* --- The end --- */
-
-/* rpc 95, 98. */
-static void
-drain_lets_calls_end_and_takes_no_new_ones(void **state)
-{
-    const struct idem_channel_options slow = {.connect_backoff_ms = 60000,
-                                              .connect_backoff_max_ms = 60000};
-    struct echo_options options = {.channel = slow};
-    struct header_open open = open_of(ECHO_ECHO_METHOD);
-    struct echo_world world;
-    struct echo_result first, second;
-    struct wire wire;
-    struct frame frame;
-
-    (void)state;
-    echo_world_open(&world, &options);
-    wire_connect(&wire, world.address);
-    wire_hello(&wire, 0);
-    echo_world_start(&world, world.channel, echo_block_async, 1, 1, NULL,
-                     &first);
-    echo_world_await_inside(&world, 1);
-    idem_server_drain(world.server);
-    idem_server_drain(world.server);
-    assert_true(wire_next(&wire, &frame));
-    assert_int_equal(frame.type, FRAME_GOAWAY);
-    wire_open(&wire, 1, &open, (struct idem_bytes){(const uint8_t *)"", 0});
-    assert_refused(wire_end(&wire, 1), IDEM_UNAVAILABLE);
-    wire_close(&wire);
-    second = echo_world_call(&world, 2, 1, NULL);
-    assert_int_equal(second.status, IDEM_UNAVAILABLE);
-    assert_true(second.outcome.effect <= IDEM_EFFECT_REFUSED);
-    echo_world_open_gate(&world);
-    echo_world_await(&world);
-    assert_ended(&first, IDEM_OK, IDEM_EFFECT_COMMITTED);
-    assert_int_equal(atomic_load(&world.gave_up), 0); /* it was not told to */
-    echo_result_fini(&first);
-    idem_server_stop(world.server);
-    echo_world_close(&world);
-}
-
-/* rpc 97, B106: the handler is stuck, stop is not. */
-static void
-stop_cuts_calls_that_do_not_end(void **state)
-{
-    struct echo_options options = {.server = {.drain_ms = 20}};
-    struct echo_world world;
-    struct echo_result first;
-
-    (void)state;
-    echo_world_open(&world, &options);
-    echo_world_start(&world, world.channel, echo_block_async, 1, 1, NULL,
-                     &first);
-    echo_world_await_inside(&world, 1);
-    idem_server_stop(world.server);
-    echo_world_await(&world);
-    assert_ended(&first, IDEM_UNAVAILABLE, IDEM_EFFECT_IN_DOUBT);
-    echo_result_fini(&first);
-    idem_server_stop(world.server);
-    echo_world_close(&world);
-}
-
-static void
-a_call_that_waits_for_a_worker_is_refused_by_stop(void **state)
-{
-    struct echo_options options = {.server = {.drain_ms = 20, .workers = 1}};
-    struct echo_world world;
-    struct echo_result first, second;
-
-    (void)state;
-    echo_world_open(&world, &options);
-    echo_world_start(&world, world.channel, echo_block_async, 1, 1, NULL,
-                     &first);
-    echo_world_await_inside(&world, 1);
-    echo_world_start(&world, world.channel, echo_echo_async, 2, 1, NULL,
-                     &second);
-    idem_server_stop(world.server);
-    echo_world_await(&world);
-    assert_ended(&second, IDEM_UNAVAILABLE, IDEM_EFFECT_REFUSED);
-    echo_result_fini(&first);
-    echo_result_fini(&second);
-    echo_world_close(&world);
-    assert_int_equal(atomic_load(&world.ran), 1);
-}
-
-static void *
-stop(void *server)
-{
-    idem_server_stop(server);
-    return NULL;
-}
-
-static void
-stop_may_be_called_by_many_at_once(void **state)
-{
-    struct echo_world world;
-    pthread_t threads[4];
-
-    (void)state;
-    echo_world_open(&world, NULL);
-    assert_works(&world);
-    for (unsigned i = 0; i < 4; i++)
-        pthread_create(&threads[i], NULL, stop, world.server);
-    for (unsigned i = 0; i < 4; i++)
-        pthread_join(threads[i], NULL);
-    echo_world_close(&world);
-}
-
-static void
-a_server_that_never_started_can_be_freed(void **state)
-{
-    struct echo_options options = {.not_started = true};
-    struct echo_world world;
-
-    (void)state;
-    echo_world_open(&world, &options);
-    echo_world_close(&world);
-}
-
 #define TEST(name) cmocka_unit_test(name)
 
 int
@@ -676,12 +362,6 @@ main(void)
         TEST(the_validate_interceptor_is_in_every_chain),
         TEST(a_method_with_an_effect_needs_once),
         TEST(a_service_is_registered_once_and_before_start),
-        TEST(junk_peers_do_not_disturb_others_and_are_closed),
-        TEST(half_open_connections_are_bounded),
-        TEST(connections_are_bounded),
-        TEST(a_peer_that_breaks_the_law_is_closed),
-        TEST(frames_of_the_future_are_skipped),
-        TEST(a_connection_that_drops_in_mid_frame_harms_nobody),
         TEST(a_call_that_cannot_be_is_refused_and_the_connection_stays),
         TEST(a_request_over_the_limit_is_refused_and_skipped),
         TEST(a_method_is_called_by_its_number_once_it_was_told),
@@ -690,11 +370,6 @@ main(void)
         TEST(a_full_queue_refuses_before_anything_runs),
         TEST(a_call_whose_deadline_passed_in_the_queue_is_never_started),
         TEST(a_slow_reader_takes_no_memory_and_stops_nobody),
-        TEST(drain_lets_calls_end_and_takes_no_new_ones),
-        TEST(stop_cuts_calls_that_do_not_end),
-        TEST(a_call_that_waits_for_a_worker_is_refused_by_stop),
-        TEST(stop_may_be_called_by_many_at_once),
-        TEST(a_server_that_never_started_can_be_freed),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,6 @@
 #include "tls_world.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -116,4 +117,23 @@ tls_world_echo(const struct tls_world *tls,
         .server.tls = server,
         .channel.tls = client,
     };
+}
+
+int
+tls_set_up(void **state)
+{
+    struct tls_world *tls = calloc(1, sizeof *tls);
+
+    assert_non_null(tls);
+    tls_world_open(tls);
+    *state = tls;
+    return 0;
+}
+
+int
+tls_tear_down(void **state)
+{
+    tls_world_close(*state);
+    free(*state);
+    return 0;
 }

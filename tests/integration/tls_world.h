@@ -29,6 +29,10 @@ struct tls_world {
 void tls_world_open(struct tls_world *tls);
 void tls_world_close(struct tls_world *tls);
 
+/* Of a test: its state is such a world. */
+int tls_set_up(void **state);
+int tls_tear_down(void **state);
+
 /* Another certificate for the server. */
 void tls_world_issue_server(struct tls_world *tls,
                             const struct certificate_order *order);

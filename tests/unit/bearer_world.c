@@ -1,12 +1,5 @@
 #include "bearer_world.h"
 
-#include "bearer_jwt.h"
-#include "files.h"
-#include "signer.h"
-#include "tempdir.h"
-
-#include <idem/reason.h>
-
 #include <stdlib.h>
 #include <string.h>
 

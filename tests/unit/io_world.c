@@ -1,9 +1,5 @@
 #include "io_world.h"
 
-#include "io.h"
-#include "tempdir.h"
-
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,9 +1,5 @@
 #include "limit_world.h"
 
-#include "effects.idem.h"
-
-#include <idem/reason.h>
-
 struct idem_limit_counts
 limit_counts(const struct world *world)
 {

@@ -1,10 +1,5 @@
 #include "retry_story.h"
 
-#include "fake_clock.h"
-#include "retry_rule.h"
-
-#include <idem/reason.h>
-
 static struct fake_clock fake;
 
 int

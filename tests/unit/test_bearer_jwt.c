@@ -1,13 +1,6 @@
 /* Signed tokens: whom they prove, and each way in which one proves nothing. */
 #include "bearer_world.h"
 
-#include "bearer_jwt.h"
-#include "files.h"
-#include "signer.h"
-#include "tempdir.h"
-
-#include <idem/reason.h>
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

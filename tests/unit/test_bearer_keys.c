@@ -2,13 +2,6 @@
  * others. */
 #include "bearer_world.h"
 
-#include "bearer_jwt.h"
-#include "files.h"
-#include "signer.h"
-#include "tempdir.h"
-
-#include <idem/reason.h>
-
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>

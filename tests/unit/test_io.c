@@ -2,9 +2,6 @@
  * that goes over the system's sockets. */
 #include "io_world.h"
 
-#include "io.h"
-#include "tempdir.h"
-
 #include <unistd.h>
 
 #define PIECE 65536

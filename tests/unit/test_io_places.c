@@ -2,9 +2,6 @@
  * what is left behind. */
 #include "io_world.h"
 
-#include "io.h"
-#include "tempdir.h"
-
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,10 +1,6 @@
 /* The limit: who gets a permit, who waits in line, who is turned away. */
 #include "limit_world.h"
 
-#include "effects.idem.h"
-
-#include <idem/reason.h>
-
 #include <string.h>
 
 /* A call of a method without an effect. */

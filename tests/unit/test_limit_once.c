@@ -2,10 +2,6 @@
  * and that nothing is asked of the store for who has none. */
 #include "limit_world.h"
 
-#include "effects.idem.h"
-
-#include <idem/reason.h>
-
 #define DUPLICATES 50
 
 static void

@@ -2,11 +2,6 @@
  * said of the effect. */
 #include "retry_story.h"
 
-#include "fake_clock.h"
-#include "retry_rule.h"
-
-#include <idem/reason.h>
-
 #include <string.h>
 
 /* rpc 29: ten attempts that never reach the wire, no policy at all. */

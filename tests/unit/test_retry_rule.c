@@ -1,11 +1,6 @@
 /* When an attempt is followed by another one, and how long after. */
 #include "retry_story.h"
 
-#include "fake_clock.h"
-#include "retry_rule.h"
-
-#include <idem/reason.h>
-
 #include <string.h>
 
 /* rpc 1. */
