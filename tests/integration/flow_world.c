@@ -61,12 +61,24 @@ count_up(struct flow_world *world, atomic_uint *what)
     pthread_mutex_unlock(&world->lock);
 }
 
+static struct flow_world *
+enter(struct idem_context *context)
+{
+    struct flow_world *world = idem_context_user(context);
+
+    atomic_store(&world->remaining_ms, idem_context_remaining_ms(context));
+    count_up(world, &world->ran);
+    return world;
+}
+
 static enum idem_status
 leave(struct idem_context *context, enum idem_status status)
 {
     struct flow_world *world = idem_context_user(context);
 
     assert_int_equal(idem_context_add_trailer(context, "left", "so", NULL),
+                     IDEM_OK);
+    assert_int_equal(idem_context_add_trailer(context, "left", "then", NULL),
                      IDEM_OK);
     if (idem_context_cancelled(context))
         count_up(world, &world->given_up);
@@ -80,10 +92,9 @@ static enum idem_status
 count(struct idem_context *context, const flow_count_request *request,
       struct flow_count_server_stream *stream)
 {
-    struct flow_world *world = idem_context_user(context);
+    struct flow_world *world = enter(context);
     enum idem_status status = IDEM_OK;
 
-    count_up(world, &world->ran);
     for (uint64_t i = 1; i <= request->count && status == IDEM_OK; i++) {
         status = flow_count_send(stream, flow_note_of(i, request->size));
         if (status == IDEM_OK)
@@ -106,10 +117,9 @@ static enum idem_status
 sum(struct idem_context *context, struct flow_sum_server_stream *stream,
     flow_sum_reply *reply)
 {
-    struct flow_world *world = idem_context_user(context);
+    struct flow_world *world = enter(context);
     const flow_note *note;
 
-    count_up(world, &world->ran);
     do {
         if (is_to_refuse(world, reply->count))
             return leave(context, IDEM_ABORTED);
@@ -125,12 +135,11 @@ sum(struct idem_context *context, struct flow_sum_server_stream *stream,
 static enum idem_status
 chat(struct idem_context *context, struct flow_chat_server_stream *stream)
 {
-    struct flow_world *world = idem_context_user(context);
+    struct flow_world *world = enter(context);
     enum idem_status status = IDEM_OK;
     const flow_note *note;
     uint64_t read = 0;
 
-    count_up(world, &world->ran);
     do {
         if (is_to_refuse(world, read))
             return leave(context, IDEM_ABORTED);
@@ -168,9 +177,8 @@ begin(struct idem_context *context)
 {
     struct flowing *flowing = idem_context_alloc(context, sizeof *flowing);
 
-    flowing->world = idem_context_user(context);
+    flowing->world = enter(context);
     flowing->context = context;
-    count_up(flowing->world, &flowing->world->ran);
     return flowing;
 }
 

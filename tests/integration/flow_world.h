@@ -24,12 +24,13 @@ struct flow_world {
     struct idem_channel *channel;
     char address[128];
 
-    atomic_uint ran;      /* handlers that were begun */
-    atomic_uint ended;    /* handlers that are through */
-    atomic_uint given_up; /* … because their caller had */
-    atomic_uint sent;     /* messages that handlers have written */
-    atomic_uint refuse;   /* so many Sums and Chats fail with ABORTED … */
-    unsigned after;       /* … when they have read so many messages */
+    atomic_uint ran;           /* handlers that were begun */
+    atomic_llong remaining_ms; /* that the last of them had */
+    atomic_uint ended;         /* handlers that are through */
+    atomic_uint given_up;      /* … because their caller had */
+    atomic_uint sent;          /* messages that handlers have written */
+    atomic_uint refuse; /* so many Sums and Chats fail with ABORTED … */
+    unsigned after;     /* … when they have read so many messages */
 
     pthread_mutex_t lock;
     pthread_cond_t change; /* for each of these */

@@ -1,8 +1,11 @@
 #include "echo_world.h"
 
+#include "wire_client.h"
+
 #include <idem/call.h>
 #include <idem/reason.h>
 
+#include <stdlib.h>
 #include <string.h>
 
 /* Messages that are too large for one of the ends: who is told, when, and that
@@ -62,6 +65,46 @@ a_request_over_the_servers_limit_never_leaves(void **state)
     result = echo_world_call(&world, 1, 10, NULL);
     assert_echoed(&result, 1, 10);
     echo_world_close(&world);
+}
+
+/* B095: as many as go into 3 MB, twenty times at once. They are refused before
+ * their memory is many times theirs, and the server works on. */
+static void
+requests_of_unknown_fields_are_refused(void **state)
+{
+    enum { PEERS = 20 };
+    const struct header_open open = {.method = idem_bytes_of(ECHO_ECHO_METHOD)};
+    size_t size = 3 << 20;
+    uint8_t *bytes = calloc(1, size);
+    struct echo_world world;
+    struct echo_result result;
+    struct wire wires[PEERS];
+
+    (void)state;
+    assert_non_null(bytes);
+    for (size_t i = 0; i < size; i += 2)
+        bytes[i] = 15 << 3; /* of the request's type there is no such field */
+    echo_world_open(&world, NULL);
+    for (unsigned i = 0; i < PEERS; i++) {
+        wire_connect(&wires[i], world.address);
+        wire_hello(&wires[i], 0);
+    }
+    for (unsigned i = 0; i < PEERS; i++)
+        wire_open(&wires[i], 1, &open, (struct idem_bytes){bytes, size});
+    for (unsigned i = 0; i < PEERS; i++) {
+        struct header_end end = wire_end(&wires[i], 1);
+
+        assert_int_equal(end.status, IDEM_RESOURCE_EXHAUSTED);
+        assert_int_equal(end.effect, IDEM_EFFECT_REFUSED);
+        assert_non_null(memmem(end.message.data, end.message.size, "65536", 5));
+    }
+    assert_int_equal(atomic_load(&world.ran), 0);
+    result = echo_world_call(&world, 1, 10, NULL);
+    assert_echoed(&result, 1, 10);
+    for (unsigned i = 0; i < PEERS; i++)
+        wire_close(&wires[i]);
+    echo_world_close(&world);
+    free(bytes);
 }
 
 /* B099, B102: one execution, a size error and no time-out. */
@@ -204,6 +247,7 @@ main(void)
         cmocka_unit_test(a_request_over_the_servers_limit_never_leaves),
         cmocka_unit_test(
             a_reply_over_the_channels_limit_is_an_error_about_a_done_effect),
+        cmocka_unit_test(requests_of_unknown_fields_are_refused),
         cmocka_unit_test(
             a_reply_over_the_servers_limit_is_the_handlers_failure),
         cmocka_unit_test(requests_that_wait_are_bounded),

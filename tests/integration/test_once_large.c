@@ -3,6 +3,7 @@
 #include "once_stage.h"
 
 #include <idem/reason.h>
+#include <idem/standard.h>
 
 #include <string.h>
 
@@ -59,6 +60,39 @@ fail_leaves_no_effect(void **state)
     assert_string_equal(called.outcome.reason, IDEM_REPLY_TOO_LARGE);
     assert_int_equal(called.outcome.effect, IDEM_EFFECT_ROLLED_BACK);
     assert_int_equal(stage_effects(stage), 0);
+}
+
+/* B099: the reply is kept, and this client takes less. */
+static void
+a_client_that_takes_little_has_one_effect(void **state)
+{
+    const struct idem_channel_options little = {.max_message = 1024};
+    const struct idem_call_options options = {.key = "large-8"};
+    effects_add_request request = request_for(10240);
+    struct stage *stage = *state;
+    struct idem_channel *channel;
+    struct idem_outcome outcome;
+    struct idem_error err;
+    struct called called;
+
+    assert_int_equal(idem_client_open(&channel,
+                                      idem_server_address(stage->servers[0], 0),
+                                      &little, &err),
+                     IDEM_OK);
+    for (unsigned i = 0; i < 3; i++) {
+        assert_int_equal(
+            effects_add(channel, &request, NULL, &options, &outcome),
+            IDEM_RESOURCE_EXHAUSTED);
+        assert_string_equal(outcome.reason, IDEM_REPLY_TOO_LARGE);
+        assert_int_equal(outcome.effect,
+                         i ? IDEM_EFFECT_REPLAYED : IDEM_EFFECT_COMMITTED);
+    }
+    idem_channel_close(channel);
+    called = stage_call(stage, effects_add, "large-8", &request);
+    assert_int_equal(called.status, IDEM_OK);
+    assert_int_equal(called.outcome.effect, IDEM_EFFECT_REPLAYED);
+    assert_int_equal(stage_effects(stage), 1);
+    called_free(&called);
 }
 
 static void
@@ -178,6 +212,7 @@ main(void)
     const struct CMUnitTest tests[] = {
         TEST(a_reply_of_the_limit_is_kept),
         TEST(fail_leaves_no_effect),
+        TEST(a_client_that_takes_little_has_one_effect),
         TEST(digest_tells_a_repeat_that_it_is_done),
         TEST(rebuild_makes_the_reply_again_and_says_so),
         TEST(a_rebuild_that_fails_is_as_digest),

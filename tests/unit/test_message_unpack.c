@@ -219,6 +219,51 @@ nesting_is_read_to_its_limit_and_refused_above(void **state)
     refused(*state, &w, IDEM_INVALID_ARGUMENT, "shapes.v1.Inner");
 }
 
+/* Before: bytes that are there, and a tag of one byte with their size. */
+static void
+nest(uint8_t **at, const uint8_t *end, uint8_t tag)
+{
+    size_t size = (size_t)(end - *at);
+    uint8_t bytes[12] = {tag};
+    size_t n = 1;
+
+    for (; size > 0x7f; size >>= 7)
+        bytes[n++] = (uint8_t)(0x80 | (size & 0x7f));
+    bytes[n++] = (uint8_t)size;
+    *at -= n;
+    memcpy(*at, bytes, n);
+}
+
+/* Case B086: as deep as a message may be large, and the stack is a thread's. */
+static void
+nesting_that_would_overflow_a_stack_is_refused(void **state)
+{
+    static const unsigned levels[] = {10, 100, 101, 1000, 10000, 100000};
+    size_t room = 1 << 20;
+    uint8_t *bytes = malloc(room);
+
+    (void)state;
+    assert_non_null(bytes);
+    for (unsigned i = 0; i < sizeof levels / sizeof *levels; i++) {
+        struct idem_arena *arena = arena_new(1024, 0);
+        uint8_t *at = bytes + room;
+        struct ProtobufCMessage *message;
+        struct idem_error err;
+        enum idem_status status;
+
+        for (unsigned n = 0; n < levels[i]; n++)
+            nest(&at, bytes + room, 4 << 3 | 2);
+        status = idem_message_unpack(
+            &shapes__v1__inner__descriptor,
+            (struct idem_bytes){at, (size_t)(bytes + room - at)}, NULL, arena,
+            &message, &err);
+        assert_int_equal(status,
+                         levels[i] <= 100 ? IDEM_OK : IDEM_INVALID_ARGUMENT);
+        arena_free(arena);
+    }
+    free(bytes);
+}
+
 /* Case B026 */
 static void
 a_string_with_a_nul_or_not_utf8_is_refused_and_named(void **state)
@@ -475,6 +520,7 @@ main(void)
         TEST(repeated_fields_are_read_packed_and_not),
         TEST(two_copies_of_a_message_are_merged),
         TEST(the_last_member_of_a_oneof_wins_and_begins_empty),
+        TEST(nesting_that_would_overflow_a_stack_is_refused),
         TEST(nesting_is_read_to_its_limit_and_refused_above),
         TEST(a_string_with_a_nul_or_not_utf8_is_refused_and_named),
         TEST(lengths_and_varints_that_cannot_be_are_refused),
