@@ -1,5 +1,7 @@
 #include "io_inproc.h"
 
+#include "io_opening.h"
+
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,11 +18,9 @@ struct listener {
     struct io_listener base;
     char address[ADDRESS_MAX];
     struct listener *next; /* in the registry */
-    bool closed;
+    struct io_opening opening;
     struct io_stream *backlog[BACKLOG_MAX];
     unsigned n_backlog;
-    io_open_fn *done; /* NULL: no accept waits */
-    void *with;
     bool running; /* a callback is queued or runs */
     struct inproc_task task;
 };
@@ -28,9 +28,7 @@ struct listener {
 struct dialer {
     struct io_dialer base;
     char address[ADDRESS_MAX];
-    bool closed;
-    io_open_fn *done;
-    void *with;
+    struct io_opening opening;
     struct io_stream *stream; /* NULL: failed */
     struct inproc_task task;
 };
@@ -77,9 +75,9 @@ take_backlog(struct listener *listener)
 static void
 serve(struct listener *listener)
 {
-    if (!listener->done || listener->running)
+    if (!listener->opening.done || listener->running)
         return;
-    if (listener->n_backlog == 0 && !listener->closed)
+    if (listener->n_backlog == 0 && !listener->opening.closed)
         return;
     listener->running = true;
     inproc_post(&listener->task);
@@ -95,13 +93,13 @@ run_accepted(struct inproc_task *task)
     io_open_fn *done;
 
     pthread_mutex_lock(&registry.lock);
-    done = listener->done;
-    listener->done = NULL;
+    done = listener->opening.done;
+    listener->opening.done = NULL;
     stream = take_backlog(listener);
     pthread_mutex_unlock(&registry.lock);
     if (!stream)
         idem_fail(&err, IDEM_UNAVAILABLE, "%s: closed", listener->address);
-    done(listener->with, stream, &err);
+    done(listener->opening.with, stream, &err);
     pthread_mutex_lock(&registry.lock);
     listener->running = false;
     serve(listener);
@@ -116,12 +114,9 @@ listener_accept(struct io_listener *base, io_open_fn *done, void *with)
     bool open;
 
     pthread_mutex_lock(&registry.lock);
-    open = !listener->closed;
-    if (open) {
-        listener->done = done;
-        listener->with = with;
+    open = io_opening_begin(&listener->opening, done, with);
+    if (open)
         serve(listener);
-    }
     pthread_mutex_unlock(&registry.lock);
     return open;
 }
@@ -150,7 +145,7 @@ listener_close(struct io_listener *base)
     struct listener *listener = (struct listener *)base;
 
     pthread_mutex_lock(&registry.lock);
-    listener->closed = true;
+    listener->opening.closed = true;
     unlist(listener);
     serve(listener);
     pthread_mutex_unlock(&registry.lock);
@@ -221,7 +216,7 @@ run_dialed(struct inproc_task *task)
     if (!dialer->stream)
         idem_fail(&err, IDEM_UNAVAILABLE, "%s: nobody listens",
                   dialer->address);
-    dialer->done(dialer->with, dialer->stream, &err);
+    dialer->opening.done(dialer->opening.with, dialer->stream, &err);
 }
 
 /* With the lock: the other end of a connection that the listener will get. */
@@ -246,10 +241,8 @@ dialer_dial(struct io_dialer *base, io_open_fn *done, void *with)
     bool open;
 
     pthread_mutex_lock(&registry.lock);
-    open = !dialer->closed;
+    open = io_opening_begin(&dialer->opening, done, with);
     if (open) {
-        dialer->done = done;
-        dialer->with = with;
         dialer->stream = meet(dialer->address);
         inproc_post(&dialer->task);
     }
@@ -263,7 +256,7 @@ dialer_close(struct io_dialer *base)
     struct dialer *dialer = (struct dialer *)base;
 
     pthread_mutex_lock(&registry.lock);
-    dialer->closed = true;
+    dialer->opening.closed = true;
     pthread_mutex_unlock(&registry.lock);
 }
 

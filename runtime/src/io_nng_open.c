@@ -1,5 +1,7 @@
 #include "io_nng.h"
 
+#include "io_opening.h"
+
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,10 +13,8 @@ struct listener {
     struct io_listener base;
     nng_stream_listener *nng;
     nng_aio *aio;
-    pthread_mutex_t lock; /* guards closed */
-    bool closed;
-    io_open_fn *done;
-    void *with;
+    pthread_mutex_t lock; /* guards the next */
+    struct io_opening opening;
     char address[IO_NNG_ADDRESS_MAX];
 };
 
@@ -22,10 +22,8 @@ struct dialer {
     struct io_dialer base;
     nng_stream_dialer *nng;
     nng_aio *aio;
-    pthread_mutex_t lock; /* guards closed */
-    bool closed;
-    io_open_fn *done;
-    void *with;
+    pthread_mutex_t lock; /* guards the next */
+    struct io_opening opening;
     char address[IO_NNG_ADDRESS_MAX];
 };
 
@@ -53,7 +51,8 @@ accepted(void *with)
 {
     struct listener *listener = with;
 
-    opened(listener->aio, listener->address, listener->done, listener->with);
+    opened(listener->aio, listener->address, listener->opening.done,
+           listener->opening.with);
 }
 
 static bool
@@ -63,12 +62,9 @@ listener_accept(struct io_listener *base, io_open_fn *done, void *with)
     bool open;
 
     pthread_mutex_lock(&listener->lock);
-    open = !listener->closed;
-    if (open) {
-        listener->done = done;
-        listener->with = with;
+    open = io_opening_begin(&listener->opening, done, with);
+    if (open)
         nng_stream_listener_accept(listener->nng, listener->aio);
-    }
     pthread_mutex_unlock(&listener->lock);
     return open;
 }
@@ -85,7 +81,7 @@ listener_close(struct io_listener *base)
     struct listener *listener = (struct listener *)base;
 
     pthread_mutex_lock(&listener->lock);
-    listener->closed = true;
+    listener->opening.closed = true;
     pthread_mutex_unlock(&listener->lock);
     nng_stream_listener_close(listener->nng);
 }
@@ -209,8 +205,8 @@ dialed(void *with)
     /* dialer_dial is still inside its lock when the dialling ends early, and
      * done may free the dialer. */
     pthread_mutex_lock(&dialer->lock);
-    done = dialer->done;
-    done_with = dialer->with;
+    done = dialer->opening.done;
+    done_with = dialer->opening.with;
     pthread_mutex_unlock(&dialer->lock);
     opened(dialer->aio, dialer->address, done, done_with);
 }
@@ -222,12 +218,9 @@ dialer_dial(struct io_dialer *base, io_open_fn *done, void *with)
     bool open;
 
     pthread_mutex_lock(&dialer->lock);
-    open = !dialer->closed;
-    if (open) {
-        dialer->done = done;
-        dialer->with = with;
+    open = io_opening_begin(&dialer->opening, done, with);
+    if (open)
         nng_stream_dialer_dial(dialer->nng, dialer->aio);
-    }
     pthread_mutex_unlock(&dialer->lock);
     return open;
 }
@@ -238,7 +231,7 @@ dialer_close(struct io_dialer *base)
     struct dialer *dialer = (struct dialer *)base;
 
     pthread_mutex_lock(&dialer->lock);
-    dialer->closed = true;
+    dialer->opening.closed = true;
     pthread_mutex_unlock(&dialer->lock);
     nng_stream_dialer_close(dialer->nng);
 }

@@ -1,6 +1,7 @@
 #include "io_socket.h"
 
 #include "io_loop.h"
+#include "io_opening.h"
 
 #include <errno.h>
 #include <netdb.h>
@@ -32,10 +33,9 @@ struct dialer {
     struct addrinfo *next;
     int why; /* errno of the last that failed */
 
-    pthread_mutex_t lock; /* guards the rest */
-    bool closed, dropped;
-    io_open_fn *done; /* set once; NULL: nobody has dialled yet */
-    void *with;
+    pthread_mutex_t lock;      /* guards the rest */
+    struct io_opening opening; /* done is set once */
+    bool dropped;
     bool found_out; /* the lookup is over: found, or error of getaddrinfo */
     struct addrinfo *found;
     int error;
@@ -68,7 +68,7 @@ finish(struct dialer *dialer, struct io_stream *stream, const char *why)
     if (!stream)
         idem_fail(&err, IDEM_UNAVAILABLE, "%s: %s", dialer->address, why);
     dialer->stage = STAGE_DONE;
-    dialer->done(dialer->with, stream, &err);
+    dialer->opening.done(dialer->opening.with, stream, &err);
 }
 
 static void
@@ -237,8 +237,8 @@ dialer_ready(struct io_source *source, uint32_t events)
     bool closed, waits;
 
     pthread_mutex_lock(&dialer->lock);
-    closed = dialer->closed;
-    waits = dialer->done != NULL;
+    closed = dialer->opening.closed;
+    waits = dialer->opening.done != NULL;
     pthread_mutex_unlock(&dialer->lock);
     if (!waits || dialer->stage == STAGE_DONE)
         return;
@@ -261,12 +261,9 @@ dialer_dial(struct io_dialer *base, io_open_fn *done, void *with)
     bool open;
 
     pthread_mutex_lock(&dialer->lock);
-    open = !dialer->closed;
-    if (open) {
-        dialer->with = with;
-        dialer->done = done;
+    open = io_opening_begin(&dialer->opening, done, with);
+    if (open)
         io_loop_nudge(&dialer->source);
-    }
     pthread_mutex_unlock(&dialer->lock);
     return open;
 }
@@ -277,7 +274,7 @@ dialer_close(struct io_dialer *base)
     struct dialer *dialer = (struct dialer *)base;
 
     pthread_mutex_lock(&dialer->lock);
-    dialer->closed = true;
+    dialer->opening.closed = true;
     pthread_mutex_unlock(&dialer->lock);
     io_loop_nudge(&dialer->source);
 }

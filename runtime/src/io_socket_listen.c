@@ -1,6 +1,7 @@
 #include "io_socket.h"
 
 #include "io_loop.h"
+#include "io_opening.h"
 
 #include <errno.h>
 #include <netdb.h>
@@ -19,9 +20,8 @@ struct listener {
     struct io_source source;
     pthread_mutex_t lock; /* guards what is below */
     pthread_cond_t over;  /* it is dropped */
-    bool closed, dropped;
-    io_open_fn *done; /* NULL: no accept waits */
-    void *with;
+    struct io_opening opening;
+    bool dropped;
     char path[SOCKET_ADDRESS_MAX]; /* of ipc: unlinked at the end */
     char address[SOCKET_ADDRESS_MAX];
 };
@@ -42,9 +42,9 @@ take_accept(struct listener *listener, void **with)
     io_open_fn *done;
 
     pthread_mutex_lock(&listener->lock);
-    done = listener->done;
-    *with = listener->with;
-    listener->done = NULL;
+    done = listener->opening.done;
+    *with = listener->opening.with;
+    listener->opening.done = NULL;
     pthread_mutex_unlock(&listener->lock);
     return done;
 }
@@ -82,8 +82,8 @@ listener_ready(struct io_source *source, uint32_t events)
 
     (void)events;
     pthread_mutex_lock(&listener->lock);
-    closed = listener->closed;
-    waits = listener->done != NULL;
+    closed = listener->opening.closed;
+    waits = listener->opening.done != NULL;
     pthread_mutex_unlock(&listener->lock);
     if (!waits)
         return;
@@ -105,11 +105,7 @@ listener_accept(struct io_listener *base, io_open_fn *done, void *with)
     bool open;
 
     pthread_mutex_lock(&listener->lock);
-    open = !listener->closed;
-    if (open) {
-        listener->done = done;
-        listener->with = with;
-    }
+    open = io_opening_begin(&listener->opening, done, with);
     pthread_mutex_unlock(&listener->lock);
     if (open)
         io_loop_nudge(&listener->source);
@@ -131,8 +127,8 @@ listener_close(struct io_listener *base)
     bool first;
 
     pthread_mutex_lock(&listener->lock);
-    first = !listener->closed;
-    listener->closed = true;
+    first = !listener->opening.closed;
+    listener->opening.closed = true;
     pthread_mutex_unlock(&listener->lock);
     if (!first)
         return;
