@@ -153,7 +153,8 @@ emit_handlers(struct text *out, const struct service *service)
     if (has_streams(service, 1))
         text_add(out, "\n");
     for (size_t i = 0; i < service->n_methods; i++)
-        if (service_streams(&service->methods[i]))
+        if (service_streams(&service->methods[i]) &&
+            !service_numbers(&service->methods[i]))
             text_add(out, "struct %s_server_stream;\n",
                      service->methods[i].name);
     text_add(out,

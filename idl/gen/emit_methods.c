@@ -172,6 +172,85 @@ emit_policy(struct text *out, const struct policy *policy)
     emit_limit(out, policy);
 }
 
+/* What is hashed of a request. */
+static void
+emit_fingerprint(struct text *out, const struct method *method,
+                 const struct print *print)
+{
+    if (print->n_ignored)
+        text_add(out,
+                 "        .ignored = %s_ignored,\n        .n_ignored = %zu,\n",
+                 method->name, print->n_ignored);
+    if (print->n_maps)
+        text_add(out, "        .maps = %s_maps,\n        .n_maps = %zu,\n",
+                 method->name, print->n_maps);
+}
+
+/* One call of a stream whose messages are calls: a unary method that nobody can
+ * call, with the stream's policy. */
+static void
+emit_part(struct text *out, const struct method *method, const char *part,
+          const struct print *print)
+{
+    bool end = print == NULL;
+    const char *none = "idem_no_message";
+
+    text_add(out,
+             "\nstatic const struct idem_method %s_%s = {\n"
+             "        .name = %s_METHOD,\n"
+             "        .scope = \"%s\",\n",
+             method->name, part, method->shout, method->scope);
+    text_add(
+        out, "        .request = &%s,\n",
+        end ? none
+            : pool_printf(out->pool, "%s__descriptor", method->input->lower));
+    text_add(
+        out, "        .reply = &%s,\n",
+        end || service_server_streams(method)
+            ? pool_printf(out->pool, "%s__descriptor", method->output->lower)
+            : none);
+    if (service_shares_keys(method))
+        text_add(out, "        .shares_keys = true,\n");
+    text_add(out, "        .invoke = %s_%s,\n", end ? "last" : "invoke",
+             method->name);
+    if (!end)
+        emit_fingerprint(out, method, print);
+    emit_policy(out, &method->policy);
+    text_add(out, "};\n");
+}
+
+static void
+emit_parts(struct text *out, const struct method *method,
+           const struct print *print)
+{
+    if (!service_numbers(method))
+        return;
+    emit_part(out, method, "each", print);
+    if (!service_server_streams(method))
+        emit_part(out, method, "last", NULL);
+}
+
+/* What runs the author's code. */
+static void
+emit_code(struct text *out, const struct method *method)
+{
+    const char *name = method->name;
+
+    if (service_numbers(method)) {
+        text_add(out, "        .each = &%s_each,\n", name);
+        if (!service_server_streams(method))
+            text_add(out, "        .end = &%s_last,\n", name);
+        return;
+    }
+    text_add(out, "        .invoke = invoke_%s,\n", name);
+    if (service_resumes(method))
+        text_add(out, "        .messages = messages_%s,\n", name);
+    if (service_probes(method))
+        text_add(out, "        .probe = probe_%s,\n", name);
+    if (service_rebuilds(method))
+        text_add(out, "        .rebuild = rebuild_%s,\n", name);
+}
+
 static void
 emit_method(struct text *out, const struct method *method, size_t n_key,
             const struct print *print)
@@ -181,30 +260,18 @@ emit_method(struct text *out, const struct method *method, size_t n_key,
              "        .name = %s_METHOD,\n"
              "        .scope = \"%s\",\n"
              "        .request = &%s__descriptor,\n"
-             "        .reply = &%s__descriptor,\n"
-             "        .invoke = invoke_%s,\n",
+             "        .reply = &%s__descriptor,\n",
              method->shout, method->scope, method->input->lower,
-             method->output->lower, method->name);
+             method->output->lower);
     if (service_shares_keys(method))
         text_add(out, "        .shares_keys = true,\n");
-    if (service_resumes(method))
-        text_add(out, "        .messages = messages_%s,\n", method->name);
-    if (service_probes(method))
-        text_add(out, "        .probe = probe_%s,\n", method->name);
-    if (service_rebuilds(method))
-        text_add(out, "        .rebuild = rebuild_%s,\n", method->name);
+    emit_code(out, method);
     if (n_key)
         text_add(
             out,
             "        .key_fields = %s_key,\n        .n_key_fields = %zu,\n",
             method->name, n_key);
-    if (print->n_ignored)
-        text_add(out,
-                 "        .ignored = %s_ignored,\n        .n_ignored = %zu,\n",
-                 method->name, print->n_ignored);
-    if (print->n_maps)
-        text_add(out, "        .maps = %s_maps,\n        .n_maps = %zu,\n",
-                 method->name, print->n_maps);
+    emit_fingerprint(out, method, print);
     if (service_streams(method))
         text_add(out, "        .streams = IDEM_STREAMS_%s,\n",
                  !service_server_streams(method)   ? "CLIENT"
@@ -227,6 +294,7 @@ emit_methods(struct text *out, const struct model *model,
         size_t n_key = emit_key(out, model, method);
         struct print print = emit_print(out, model, method);
 
+        emit_parts(out, method, &print);
         emit_allow(out, method);
         emit_method(&rows, method, n_key, &print);
     }

@@ -25,11 +25,49 @@ emit_resume_invokes(struct text *out, const struct method *method)
              method->snake, method->input->alias, method->name);
 }
 
+/* A message, and the end of a client stream; the stream itself runs nothing. */
+static void
+emit_numbered_invokes(struct text *out, const struct method *method)
+{
+    bool replies = service_server_streams(method);
+
+    emit_invoke_head(out, method, "enum idem_status", "invoke");
+    text_add(out,
+             "\n    if (!table->%s)\n"
+             "        return idem_context_fail(context, IDEM_UNIMPLEMENTED,\n"
+             "            \"%%s has no handler\", %s_METHOD);\n",
+             method->slot, method->shout);
+    if (!replies)
+        text_add(out, "    (void)reply;\n");
+    text_add(out,
+             "    return table->%s(context,\n"
+             "        (const %s *)request",
+             method->slot, method->input->alias);
+    if (replies)
+        text_add(out, ",\n        (%s *)reply", method->output->alias);
+    text_add(out, ");\n}\n");
+    if (replies)
+        return;
+    emit_invoke_head(out, method, "enum idem_status", "last");
+    text_add(out,
+             "\n    (void)request;\n"
+             "    if (!table->%s_end)\n"
+             "        return idem_context_fail(context, IDEM_UNIMPLEMENTED,\n"
+             "            \"%%s has no handler of its end\", %s_METHOD);\n"
+             "    return table->%s_end(context, (%s *)reply);\n}\n",
+             method->snake, method->shout, method->snake,
+             method->output->alias);
+}
+
 void
 emit_stream_invoke(struct text *out, const struct method *method)
 {
     if (service_resumes(method)) {
         emit_resume_invokes(out, method);
+        return;
+    }
+    if (service_numbers(method)) {
+        emit_numbered_invokes(out, method);
         return;
     }
     emit_invoke_head(out, method, "enum idem_status", "invoke");
@@ -310,10 +348,31 @@ emit_resume_source(struct text *out, const struct method *method)
                "const ", "resumed_at");
 }
 
+static void
+emit_numbered_source(struct text *out, const struct method *method)
+{
+    const char *name = method->name;
+
+    text_add(out,
+             "\nint64_t\n"
+             "%s_watermark(struct %s_stream *stream)\n{\n"
+             "    return idem_stream_watermark((struct idem_stream *)stream);\n"
+             "}\n"
+             "\nbool\n"
+             "%s_key(struct %s_stream *stream, char *text)\n{\n"
+             "    return idem_stream_key((struct idem_stream *)stream, text);\n"
+             "}\n",
+             name, name, name, name);
+}
+
 void
 emit_stream_source(struct text *out, const struct method *method)
 {
     emit_client_source(out, method);
+    if (service_numbers(method)) {
+        emit_numbered_source(out, method);
+        return;
+    }
     if (service_server_streams(method))
         emit_write(out, method, "send", "server_", method->output);
     if (service_resumes(method))

@@ -37,11 +37,40 @@ emit_resume_slots(struct text *out, const struct method *method)
         method->snake, method->input->alias, method->name);
 }
 
+/* What each message does, and what the end of a client stream says. */
+static void
+emit_numbered_slots(struct text *out, const struct method *method)
+{
+    bool replies = service_server_streams(method);
+
+    text_add(out,
+             "    /* For each message, once by its number, one after another.\n"
+             "     * What is not OK ends the stream. */\n"
+             "    enum idem_status (*%s)(struct idem_context *context,\n"
+             "        const %s *message",
+             method->slot, method->input->alias);
+    if (replies)
+        text_add(out, ",\n        %s *reply", method->output->alias);
+    text_add(out, ");\n");
+    if (!replies)
+        text_add(
+            out,
+            "    /* When the client has ended its side, once, with the\n"
+            "     * number behind the last message's: may write as one. */\n"
+            "    enum idem_status (*%s_end)(struct idem_context *context,\n"
+            "        %s *reply);\n",
+            method->snake, method->output->alias);
+}
+
 void
 emit_stream_slot(struct text *out, const struct method *method)
 {
     if (service_resumes(method)) {
         emit_resume_slots(out, method);
+        return;
+    }
+    if (service_numbers(method)) {
+        emit_numbered_slots(out, method);
         return;
     }
     text_add(out, "    enum idem_status (*%s)(struct idem_context *context,\n",
@@ -190,11 +219,30 @@ emit_server_callbacks(struct text *out, const struct method *method)
              name, name, name, name, name, name, name, name, name, name);
 }
 
+static void
+emit_numbered(struct text *out, const struct method *method)
+{
+    const char *name = method->name;
+
+    text_add(out,
+             "\n/* All messages up to this number took effect. And the key of\n"
+             " * the one behind it, for options.key of a stream that is to go\n"
+             " * on from there; false: not known yet (<idem/stream.h>). */\n"
+             "int64_t %s_watermark(struct %s_stream *stream);\n"
+             "bool %s_key(struct %s_stream *stream,\n"
+             "    char *text) IDEM_MUST_CHECK;\n",
+             name, name, name, name);
+}
+
 void
 emit_stream_header(struct text *out, const struct method *method)
 {
     emit_client_blocking(out, method);
     emit_client_callbacks(out, method);
+    if (service_numbers(method)) {
+        emit_numbered(out, method);
+        return;
+    }
     emit_server(out, method);
     if (method->policy.answers_later)
         emit_server_callbacks(out, method);

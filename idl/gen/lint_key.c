@@ -109,6 +109,14 @@ lint_key(struct complaints *complaints, const struct model *model,
 
     if (!key)
         return;
+    if (service_numbers(method) &&
+        (key->n_fields ||
+         (key->source != IDEM__V1__KEY__SOURCE__SESSION && key->source))) {
+        say(complaints, method, key->n_fields ? KEY_FIELDS : KEY_SOURCE,
+            "the messages of a stream have the numbers of a session for keys: "
+            "source SESSION, or leave it out");
+        return;
+    }
     if (key->source == IDEM__V1__KEY__SOURCE__FIELDS && !key->n_fields)
         say(complaints, method, KEY_FIELDS, "key source FIELDS names no field");
     if (key->source == IDEM__V1__KEY__SOURCE__MINTED && key->n_fields)

@@ -156,6 +156,11 @@ add_slots(struct table *table, const struct method *method, const char *what)
             pool_printf(pool, "%s_handlers.%s_messages", method->service->name,
                         method->snake),
             what, &method->path);
+    if (service_numbers(method) && !service_server_streams(method))
+        add(table,
+            pool_printf(pool, "%s_handlers.%s_end", method->service->name,
+                        method->snake),
+            what, &method->path);
 }
 
 /* The functions and structs that begin with the method's name. */
@@ -164,31 +169,14 @@ add_ends(struct table *table, const struct method *method, const char *what)
 {
     static const char *const unary[] = {"",        "_async",      "_done",
                                         "_method", "_read_reply", NULL};
-    static const char *const streams[] = {"_method",
-                                          "_stream",
-                                          "_open",
-                                          "_finish",
-                                          "_cancel",
-                                          "_write",
-                                          "_end",
-                                          "_next",
-                                          "_callbacks",
-                                          "_start",
-                                          "_user",
-                                          "_resume",
-                                          "_release",
-                                          "_server_stream",
-                                          "_send",
-                                          "_receive",
-                                          "_server_callbacks",
-                                          "_serve",
-                                          "_close",
-                                          "_server_user",
-                                          "_server_resume",
-                                          "_mark",
-                                          "_kept",
-                                          "_resumed_at",
-                                          NULL};
+    static const char *const streams[] = {
+        "_method",           "_stream",        "_open",  "_finish",
+        "_cancel",           "_write",         "_end",   "_next",
+        "_callbacks",        "_start",         "_user",  "_resume",
+        "_release",          "_server_stream", "_send",  "_receive",
+        "_server_callbacks", "_serve",         "_close", "_server_user",
+        "_server_resume",    "_mark",          "_kept",  "_resumed_at",
+        "_watermark",        "_key",           NULL};
     const char *const *end = service_streams(method) ? streams : unary;
     struct pool *pool = table->model->pool;
 

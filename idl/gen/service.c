@@ -66,6 +66,9 @@ init_method(struct method *method, const struct model *model,
     method->input = model_type(model, proto->input_type);
     method->output = model_type(model, proto->output_type);
     policy_read(&method->policy, pool, proto);
+    /* Its messages have numbers, whatever their author says of keys. */
+    if (service_numbers(method))
+        method->policy.key_session = true;
     method->scope = scope_of(pool, method);
 }
 
@@ -148,7 +151,14 @@ service_shares_keys(const struct method *method)
 bool
 service_resumes(const struct method *method)
 {
-    return service_streams(method) && method->policy.records;
+    return service_server_streams(method) && !service_client_streams(method) &&
+           method->policy.records;
+}
+
+bool
+service_numbers(const struct method *method)
+{
+    return service_client_streams(method) && method->policy.records;
 }
 
 static const field_proto *

@@ -57,8 +57,13 @@ bool service_server_streams(const struct method *method);
 
 /* Who may call it, by its own words or its service's; NULL: neither says. */
 const allow_policy *service_allows(const struct method *method);
+
 /* A server stream with a mode: it has an effect, and then messages. */
 bool service_resumes(const struct method *method);
+
+/* A client stream or a bidirectional one with a mode: each message of the
+ * client's is a call of its own. */
+bool service_numbers(const struct method *method);
 
 /* A path of the request's fields, "order.id", as the fields from the request
  * inward; fields has room for service_key_depth(path).

@@ -91,15 +91,6 @@ uuid_read(const uint8_t uuid[UUID_SIZE], int64_t *wall_ms)
     return (uuid[6] & 0xF0) == 0x70 && (uuid[8] & 0xC0) == 0x80;
 }
 
-/* Behind what the text has already. */
-static void
-write_checksum(char *text)
-{
-    uint32_t crc = htobe32(idem_crc32c(idem_bytes_of(text)));
-
-    hex_write(text + strlen(text), (const uint8_t *)&crc, sizeof(crc));
-}
-
 /* "idk_" 32 hex "_" window */
 static void
 write_head(char *text, const char *prefix, const uint8_t uuid[UUID_SIZE],
@@ -116,7 +107,7 @@ write_minted(char *text, const uint8_t uuid[UUID_SIZE], int64_t window_s)
 {
     write_head(text, PREFIX, uuid, window_s);
     strcat(text, "_");
-    write_checksum(text);
+    idem_key_add_checksum(text);
 }
 
 static struct idem_bytes
@@ -216,13 +207,6 @@ idem_session_mint(char *text, const struct idem_clock *clock, int64_t skew_ms,
     write_head(text, SESSION_PREFIX, uuid, window_s_of(window_ms));
 }
 
-void
-idem_key_of_session(char *text, const char *session, int64_t sequence)
-{
-    snprintf(text, IDEM_KEY_MAX + 1, "%s_%" PRId64 "_", session, sequence);
-    write_checksum(text);
-}
-
 static bool
 begins_with(struct idem_bytes text, const char *prefix)
 {
@@ -293,6 +277,22 @@ idem_key_of_child(char *text, const struct idem_parent *parent,
     idem_sha256_add_part(sha, parent->step.data ? parent->step
                                                 : idem_bytes_of(number));
     write_derived(text, sha, parent->key);
+}
+
+bool
+idem_key_to_session(char *text)
+{
+    char session[IDEM_SESSION_MAX];
+    struct idem_key key;
+
+    if (idem_key_parse(&key, idem_bytes_of(text), NULL) != IDEM_OK ||
+        !key.minted || key.sequence > 0)
+        return false;
+    snprintf(session, sizeof session, SESSION_PREFIX "%.*s",
+             (int)(key.text.size - PREFIX_SIZE - CRC_DIGITS - 1),
+             text + PREFIX_SIZE);
+    idem_key_of_session(text, session, 1);
+    return true;
 }
 
 enum idem_status

@@ -56,6 +56,20 @@ put(struct idem_call *call, const char *text, struct idem_error *err)
     return IDEM_OK;
 }
 
+/* A stream numbers its messages in a session of its own, which lives for twice
+ * the window, as a channel's does; and acknowledges, since nobody else has it.
+ */
+static void
+open_session(struct idem_call *call, const struct minting *minting, char *text)
+{
+    char session[IDEM_SESSION_MAX];
+
+    idem_session_mint(session, call->clock, minting->skew_ms,
+                      2 * call->method->window_ms);
+    idem_key_of_session(text, session, 1);
+    call->ack_below = 1;
+}
+
 static enum idem_status
 mint(struct key *key, struct idem_call *call, struct minting *minting,
      struct idem_error *err)
@@ -64,6 +78,10 @@ mint(struct key *key, struct idem_call *call, struct minting *minting,
 
     minting->skew_ms =
         atomic_load_explicit(&key->skew_ms, memory_order_relaxed);
+    if (call->method->each) {
+        open_session(call, minting, text);
+        return put(call, text, err);
+    }
     if (call->method->key_source == IDEM_KEY_SESSION)
         numbering_take(&key->numbering, call->clock, minting->skew_ms,
                        call->method->window_ms, &minting->numbered, text);
@@ -86,6 +104,30 @@ mint_first(struct key *key, struct idem_call *call, struct idem_error *err)
     return mint(key, call, minting, err);
 }
 
+/* The key of a stream whose messages have numbers is that of its first one. */
+static enum idem_status
+check_number(const struct idem_call *call, const struct idem_key *given,
+             struct idem_error *err)
+{
+    if (!call->method->each || given->sequence > 0)
+        return IDEM_OK;
+    return idem_fail_reason(err, IDEM_INVALID_ARGUMENT, IDEM_KEY_FORMAT,
+                            "%s numbers its messages: its key is a session's "
+                            "(idem_key_of_session), that of the first message",
+                            call->method->name);
+}
+
+/* Without a time there is no session that the parent's next run would find. */
+static enum idem_status
+refuse_child(const struct idem_call *call, struct idem_error *err)
+{
+    return idem_fail_reason(err, IDEM_FAILED_PRECONDITION, IDEM_KEY_FORMAT,
+                            "%s numbers its messages in a session, and the key "
+                            "of the handler that calls it carries no time: "
+                            "give a key",
+                            call->method->name);
+}
+
 /* A caller's own key wins: it may be repeating a call from before a restart,
  * and a fresh key would make that a second effect. An empty one was given all
  * the same, and is refused. A handler that runs again must not mint another
@@ -97,10 +139,14 @@ choose(struct key *key, struct idem_call *call, struct idem_error *err)
     struct idem_key given;
     enum idem_status status;
 
-    if (call->key.data)
-        return idem_key_admit(&given, call->method, call->key, err);
+    if (call->key.data) {
+        status = idem_key_admit(&given, call->method, call->key, err);
+        return status == IDEM_OK ? check_number(call, &given, err) : status;
+    }
     if (call->parent) {
         idem_key_of_child(text, call->parent, call->method);
+        if (call->method->each && !idem_key_to_session(text))
+            return refuse_child(call, err);
         return put(call, text, err);
     }
     if (call->method->key_source != IDEM_KEY_FIELDS)
@@ -134,6 +180,7 @@ was_refused_for_its_time(const struct idem_call *call)
 
     return outcome->effect == IDEM_EFFECT_REFUSED &&
            strcmp(outcome->reason, IDEM_KEY_EXPIRED) == 0 &&
+           outcome->watermark == 0 && /* and no message before it */
            outcome->server_time_ms > 0;
 }
 

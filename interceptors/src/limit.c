@@ -244,9 +244,12 @@ is_too_often(struct limit *limit, struct idem_call *call)
     return true;
 }
 
+/* Where each message of a stream is a call, it is the messages that take. */
 static bool
 takes_here(const struct limit *limit, const struct idem_method *method)
 {
+    if (method->each)
+        return false;
     return !limit->behind || method->mode == IDEM_MODE_NONE;
 }
 

@@ -3,6 +3,7 @@
 #include "late.h"
 #include "limit.h"
 #include "memory.h"
+#include "once_stream.h"
 #include "passage.h"
 #include "renewal.h"
 #include "shared_answer.h"
@@ -77,6 +78,8 @@ request(struct idem_interceptor *self, struct idem_call *call)
 
     if (call->method->mode == IDEM_MODE_NONE)
         return let_read(once, call);
+    if (call->method->each)
+        return once_stream_open(once, call);
     forget(self, call); /* of an attempt before, when one above said AGAIN */
     passage = passage_new(once, call);
     if (!passage) {
@@ -99,10 +102,10 @@ reply(struct idem_interceptor *self, struct idem_call *call)
 {
     struct passage *passage = idem_call_state(call, self);
 
-    if (call->method->mode == IDEM_MODE_NONE) {
+    if (call->method->mode == IDEM_MODE_NONE)
         tx_slot_end(idem_context_slot(call->context));
+    if (call->method->mode == IDEM_MODE_NONE || call->method->each)
         return IDEM_NEXT;
-    }
     if (!idem_call_keep(call, NULL, NULL))
         return IDEM_NEXT;
     passage_finish(passage);

@@ -63,10 +63,35 @@ backlog_next(struct backlog *backlog, struct idem_bytes *message,
     return true;
 }
 
+/* So that what was dropped is not most of the buffer: each byte is moved less
+ * than once for one that was dropped. */
+static void
+close_up(struct backlog *backlog)
+{
+    if (backlog->from <= backlog->size / 2)
+        return;
+    memmove(backlog->bytes, backlog->bytes + backlog->from,
+            backlog->size - backlog->from);
+    backlog->size -= backlog->from;
+    backlog->at -= backlog->from;
+    backlog->from = 0;
+}
+
+void
+backlog_drop(struct backlog *backlog)
+{
+    uint32_t size;
+
+    IDEM_ASSERT(backlog->from < backlog->at);
+    memcpy(&size, backlog->bytes + backlog->from, sizeof size);
+    backlog->from += HEAD + size;
+    close_up(backlog);
+}
+
 void
 backlog_clear(struct backlog *backlog, size_t keep)
 {
     if (backlog->room > keep)
         backlog_fini(backlog);
-    backlog->size = backlog->at = 0;
+    backlog->size = backlog->at = backlog->from = 0;
 }

@@ -138,6 +138,10 @@ enum idem_step call_after_wait(struct call *call);
  * reads it there (idem_context_key). */
 void call_note_key(struct idem_call *call);
 
+/* A list of its own, since interceptors add to it. False: out of memory. */
+bool call_copy_metadata(struct idem_call *to, const struct idem_call *from)
+    IDEM_MUST_CHECK;
+
 void call_ref(struct call *call);
 void call_unref(struct call *call);
 

@@ -21,9 +21,8 @@ place_of(const struct chain *chain, const struct idem_interceptor *interceptor)
     return place;
 }
 
-/* Its own list: interceptors add to it. */
-static bool
-copy_metadata(struct idem_call *to, const struct idem_call *from)
+bool
+call_copy_metadata(struct idem_call *to, const struct idem_call *from)
 {
     const struct idem_metadata_entry *entry;
 
@@ -58,7 +57,7 @@ idem_attempt_new(struct idem_call *base,
     attempt->base.confidential = base->confidential;
     attempt->base.deadline_ns = base->deadline_ns;
     call_ref(attempt); /* the maker's; the first is the walk's */
-    if (copy_metadata(&attempt->base, base))
+    if (call_copy_metadata(&attempt->base, base))
         return &attempt->base;
     call_unref(attempt);
     call_unref(attempt);

@@ -37,18 +37,25 @@ write_open(struct link *link, const struct client_call *call,
 {
     const struct idem_call *base = &call->call.base;
     uint32_t id = number_of(link->channel, base->method);
+    char key[IDEM_KEY_MAX + 1];
     struct header_open open = {
         .method_id = id,
         .key = base->key,
         .attempt = base->attempt,
         .ack_below = base->ack_below,
-        .streams = base->method->streams,
+        .streams =
+            base->method->streams | (base->method->each ? HEADER_EACH : 0u),
         .plain_reply = call->no_compression,
     };
 
     if (call->call.stream) {
         open.resume_token = call->call.stream->token;
         open.resume_after = call->call.stream->came_since;
+    }
+    if (base->method->each) {
+        pthread_mutex_lock(&call->call.stream->lock);
+        stream_each_open(call->call.stream, &open, key);
+        pthread_mutex_unlock(&call->call.stream->lock);
     }
     if (id == 0 || !link->told[id])
         open.method = idem_bytes_of(base->method->name);

@@ -2,6 +2,7 @@
 
 #include "codec.h"
 #include "message.h"
+#include "stream.h"
 #include "utf8.h"
 
 #include <idem/reason.h>
@@ -38,6 +39,7 @@ take_outcome(struct idem_outcome *outcome, const struct header_end *end)
     outcome->first_at_ms = end->first_at_ms;
     outcome->rebuilt = end->rebuilt;
     outcome->server_time_ms = end->server_time_ms;
+    outcome->watermark = (int64_t)end->watermark;
     outcome->retry_after_ms = -1;
     if (end->has_retry_after)
         outcome->retry_after_ms = end->retry_after_ms <= INT64_MAX
@@ -123,6 +125,21 @@ take_reply(struct client_call *call, const struct frame *frame)
         refuse_no_memory(base, frame->payload.size);
 }
 
+static bool
+take_watermark(struct client_call *call, uint64_t watermark)
+{
+    struct idem_stream *stream = call->call.stream;
+    struct idem_error err;
+    enum idem_status status;
+
+    pthread_mutex_lock(&stream->lock);
+    status = stream_each_move(stream, watermark, &err);
+    pthread_mutex_unlock(&stream->lock);
+    if (status != IDEM_OK)
+        idem_call_fail_with(&call->call.base, IDEM_EFFECT_IN_DOUBT, &err);
+    return status == IDEM_OK;
+}
+
 void
 channel_take_end(struct client_call *call, const struct frame *frame)
 {
@@ -139,6 +156,8 @@ channel_take_end(struct client_call *call, const struct frame *frame)
     note_skew(call->channel, end.server_time_ms);
     if (base->outcome.effect == IDEM_EFFECT_REFUSED)
         call->tried |= call->bit;
+    if (base->method->each && !take_watermark(call, end.watermark))
+        return;
     if (header_end_trailers(end.trailers, &base->trailers, base->arena, &err) !=
         IDEM_OK) {
         idem_call_fail_with(base, base->outcome.effect, &err);

@@ -215,6 +215,8 @@ channel_stream_over(struct client_call *call)
 {
     struct idem_stream *stream = call->call.stream;
 
+    if (stream->each)
+        stream_each_conclude(stream);
     if (stream->blocks)
         channel_leave(call);
     else
@@ -251,8 +253,9 @@ begin(struct idem_channel *channel, const struct idem_method *method,
     if (!options->no_compression)
         stream_compress(stream, &channel->options.compression);
     stream->blocks = !glue;
-    stream->keeps = (method->streams & IDEM_STREAMS_CLIENT) &&
-                    chain_has_band(&channel->chain, IDEM_BAND_RETRY);
+    stream->keeps =
+        method->each || ((method->streams & IDEM_STREAMS_CLIENT) &&
+                         chain_has_band(&channel->chain, IDEM_BAND_RETRY));
     stream->glue = glue;
     stream->callbacks = callbacks;
     stream->user = options->user;

@@ -272,6 +272,8 @@ endpoint_send(struct call *base)
     struct server_call *call = server_call_of(base);
     struct workers *workers = call->peer->server->workers;
 
+    if (base->base.method->each)
+        return server_each_begin(call);
     if (base->stream && !base->stream->blocks)
         return run_async(call);
     if (is_for_here(call))

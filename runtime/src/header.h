@@ -10,6 +10,7 @@
 
 #define HEADER_METHOD_MAX 512  /* bytes of "package.Service/Method" */
 #define HEADER_METHOD_IDS 4096 /* a client may number so many */
+#define HEADER_EACH 4          /* each message of the client's has a key */
 
 struct header_open {
     struct idem_bytes method; /* empty: the id was told before */
@@ -19,7 +20,8 @@ struct header_open {
     struct idem_bytes key;
     uint32_t attempt; /* 0: left out, means 1 */
     uint64_t ack_below;
-    uint32_t streams; /* bits: 1 the client's side, 2 the server's */
+    uint32_t streams; /* bits: 1 the client's side, 2 the server's,
+                       * HEADER_EACH */
     struct idem_bytes resume_token;
     uint64_t resume_after;
     bool plain_reply;           /* do not compress it */
@@ -38,6 +40,7 @@ struct header_end {
     uint64_t retry_after_ms;
     int64_t server_time_ms;
     struct idem_bytes trailers; /* when read: the part that has its entries */
+    uint64_t watermark;         /* 0: says nothing */
 };
 
 struct header_settings {
@@ -54,10 +57,12 @@ struct header_settings {
 
 struct header_message {
     struct idem_bytes token;
+    uint64_t ack_below;
 };
 
 struct header_window {
     uint32_t credit;
+    uint64_t watermark; /* 0: says nothing */
 };
 
 struct header_goaway {

@@ -12,6 +12,7 @@ enum {
     END_SERVER_TIME_MS = 8,
     END_TRAILERS = 9,
     END_REBUILT = 10,
+    END_WATERMARK = 11,
 };
 
 size_t
@@ -31,6 +32,7 @@ header_end_write(uint8_t *bytes, size_t room, const struct header_end *end,
     header_put_varint(&writer, END_SERVER_TIME_MS,
                       (uint64_t)end->server_time_ms);
     header_put_varint(&writer, END_REBUILT, end->rebuilt);
+    header_put_varint(&writer, END_WATERMARK, end->watermark);
     header_put_metadata(&writer, END_TRAILERS, trailers);
     return (size_t)(writer.at - bytes);
 }
@@ -60,6 +62,9 @@ take_varint(struct header_end *end, const struct wire_field *field)
         break;
     case END_REBUILT:
         end->rebuilt = field->varint != 0;
+        break;
+    case END_WATERMARK:
+        end->watermark = field->varint;
         break;
     default:
         break;

@@ -10,7 +10,9 @@ enum {
     SETTINGS_STREAM_WINDOW = 6,
     SETTINGS_CODECS = 7,
     WINDOW_CREDIT = 1,
+    WINDOW_WATERMARK = 2,
     MESSAGE_TOKEN = 1,
+    MESSAGE_ACK_BELOW = 2,
     GOAWAY_LAST_STREAM = 1,
     GOAWAY_REASON = 2,
 };
@@ -96,6 +98,7 @@ header_window_write(uint8_t *bytes, size_t room,
     struct wire_writer writer = {bytes, bytes + room};
 
     header_put_varint(&writer, WINDOW_CREDIT, window->credit);
+    header_put_varint(&writer, WINDOW_WATERMARK, window->watermark);
     return (size_t)(writer.at - bytes);
 }
 
@@ -107,9 +110,14 @@ header_window_read(struct idem_bytes bytes, struct header_window *window)
     int more;
 
     *window = (struct header_window){0};
-    while ((more = header_next_field(&reader, &field)) > 0)
-        if (field.type == WIRE_VARINT && field.number == WINDOW_CREDIT)
+    while ((more = header_next_field(&reader, &field)) > 0) {
+        if (field.type != WIRE_VARINT)
+            continue;
+        if (field.number == WINDOW_CREDIT)
             window->credit = (uint32_t)field.varint;
+        else if (field.number == WINDOW_WATERMARK)
+            window->watermark = field.varint;
+    }
     return more == 0;
 }
 
@@ -120,6 +128,7 @@ header_message_write(uint8_t *bytes, size_t room,
     struct wire_writer writer = {bytes, bytes + room};
 
     header_put_bytes(&writer, MESSAGE_TOKEN, message->token);
+    header_put_varint(&writer, MESSAGE_ACK_BELOW, message->ack_below);
     return (size_t)(writer.at - bytes);
 }
 
@@ -130,9 +139,12 @@ header_message_read(struct idem_bytes bytes, struct header_message *message)
     struct wire_field field;
     int more;
 
-    *message = (struct header_message){{NULL, 0}};
-    while ((more = header_next_field(&reader, &field)) > 0)
+    *message = (struct header_message){{NULL, 0}, 0};
+    while ((more = header_next_field(&reader, &field)) > 0) {
         if (field.type == WIRE_BYTES && field.number == MESSAGE_TOKEN)
             message->token = field.bytes;
+        else if (field.type == WIRE_VARINT && field.number == MESSAGE_ACK_BELOW)
+            message->ack_below = field.varint;
+    }
     return more == 0 && message->token.size <= HEADER_TOKEN_MAX;
 }

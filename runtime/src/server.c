@@ -188,18 +188,33 @@ idem_server_chain(struct idem_server *server)
     return server->chain.text;
 }
 
+/* Of a server stream it is the effect before its messages, of the others each
+ * message, and the end of one that has a reply. */
+static bool
+has_no_unit(const struct idem_method *method)
+{
+    bool reply = !(method->streams & IDEM_STREAMS_SERVER);
+
+    if (method->mode == IDEM_MODE_NONE || !method->streams)
+        return false;
+    if (method->streams == IDEM_STREAMS_SERVER)
+        return !method->messages;
+    return !method->each || (reply && !method->end);
+}
+
 /* An effect without its record is what this library is there to prevent. */
 static enum idem_status
 check_once(const struct idem_server *server, const struct idem_method *method,
            struct idem_error *err)
 {
-    if (method && method->mode != IDEM_MODE_NONE && method->streams &&
-        (method->streams != IDEM_STREAMS_SERVER || !method->messages))
+    if (!method)
+        return IDEM_OK;
+    if (has_no_unit(method))
         return idem_fail(err, IDEM_FAILED_PRECONDITION,
-                         "%s has a mode and streams from the client: a record "
-                         "has one request",
+                         "%s is a stream with a mode, and nothing says what of "
+                         "it takes effect once: generate it anew",
                          method->name);
-    if (!method || method->mode == IDEM_MODE_NONE ||
+    if (method->mode == IDEM_MODE_NONE ||
         chain_has_band(&server->chain, IDEM_BAND_KEY))
         return IDEM_OK;
     return idem_fail(err, IDEM_FAILED_PRECONDITION,

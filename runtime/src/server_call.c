@@ -82,6 +82,7 @@ send_end(struct server_call *call)
         .has_retry_after = outcome->retry_after_ms != -1,
         .retry_after_ms = (uint64_t)outcome->retry_after_ms,
         .server_time_ms = base->clock->wall_ms(base->clock),
+        .watermark = server_each_watermark(call),
     };
     struct frame frame = {
         .type = FRAME_END,
@@ -155,6 +156,7 @@ free_call(struct call *base)
     struct connection *connection = server_call_of(base)->peer->connection;
 
     later_fini(server_call_of(base)->later);
+    server_each_fini(server_call_of(base)->each);
     stream_fini(base->stream);
     call_fini(base); /* and with the arena the call itself */
     connection_unref(connection);
@@ -165,12 +167,10 @@ static const struct call_ops server_call_ops = {
 };
 
 struct server_call *
-server_call_new(struct peer *peer, const struct frame *frame)
+server_call_make(struct peer *peer, const struct call_ops *ops, size_t size)
 {
-    size_t size = frame->payload.size;
     size_t unpacked = 2 * size < ARENA_UNPACKED ? 2 * size : ARENA_UNPACKED;
-    size_t room = sizeof(struct server_call) + ARENA_SPARE +
-                  2 * frame->header.size + size + unpacked;
+    size_t room = sizeof(struct server_call) + ARENA_SPARE + size + unpacked;
     struct idem_arena *arena = arena_new(room, 0);
     struct server_call *call =
         arena ? idem_arena_alloc(arena, sizeof *call) : NULL;
@@ -180,12 +180,22 @@ server_call_new(struct peer *peer, const struct frame *frame)
             arena_free(arena);
         return NULL;
     }
-    call_init(&call->call, &server_call_ops, &peer->server->chain, arena);
+    call_init(&call->call, ops, &peer->server->chain, arena);
     memset(&call->peer, 0, sizeof *call - offsetof(struct server_call, peer));
     call->call.base.clock = peer->server->clock;
     call->call.base.timers = peer->server->timers;
     call->peer = peer;
-    call->stream = frame->stream;
     connection_ref(peer->connection);
+    return call;
+}
+
+struct server_call *
+server_call_new(struct peer *peer, const struct frame *frame)
+{
+    struct server_call *call = server_call_make(
+        peer, &server_call_ops, frame->payload.size + 2 * frame->header.size);
+
+    if (call)
+        call->stream = frame->stream;
     return call;
 }

@@ -72,6 +72,7 @@ struct peer {
 };
 
 struct later;
+struct each;
 
 struct server_call {
     struct call call;
@@ -87,6 +88,8 @@ struct server_call {
     struct idem_bytes kept; /* of a server stream with a mode: what the effect
                              * leaves for the messages */
     struct ProtobufCMessage *reply; /* of a stream in callback style */
+    struct each *each;      /* of a stream whose messages are calls; or NULL */
+    struct each *of_stream; /* of such a message: its stream's; or NULL */
 };
 
 struct idem_server {
@@ -188,8 +191,12 @@ void server_call_open(struct peer *peer, const struct frame *frame,
 
 /* --- server_call.c --- */
 
-/* With room for what the frame has, and one reference, the walk's; its method
- * and what the frame says are not in it yet. NULL: out of memory. */
+/* With one reference, the walk's, and room for a request of that size; its
+ * method and all that is asked are not in it yet. NULL: out of memory. */
+struct server_call *server_call_make(struct peer *peer,
+                                     const struct call_ops *ops, size_t size);
+
+/* One that is the peer's, with room for what the frame has. */
 struct server_call *server_call_new(struct peer *peer,
                                     const struct frame *frame);
 
@@ -218,6 +225,24 @@ enum idem_status server_stream_verdict(struct server_call *call,
 /* A handler of dispatch ASYNC has returned. WAIT: idem_stream_close answers. */
 enum idem_step server_stream_served(struct server_call *call,
                                     enum idem_status status);
+
+/* The callbacks of one that stands at the endpoint may run. */
+void server_stream_let_deliver(struct idem_stream *stream);
+
+/* --- server_each.c: streams whose messages take effect once each --- */
+
+/* The stream's call has come to the endpoint. */
+enum idem_step server_each_begin(struct server_call *call);
+
+/* What is due: a message is over, another one may begin, it is given up. For
+ * stream_deliver. */
+void server_each_due(struct idem_stream *stream);
+
+/* What END says; 0: nothing. */
+uint64_t server_each_watermark(const struct server_call *call);
+
+/* With the stream's call. NULL is fine. */
+void server_each_fini(struct each *each);
 
 /* --- server_resume.c: server streams with a mode --- */
 

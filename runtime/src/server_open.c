@@ -31,17 +31,22 @@ check_shape(const struct peer *peer, const struct frame *frame,
             const struct header_open *open, const struct idem_method *method,
             struct idem_error *err)
 {
-    static const char *const kinds[] = {"a unary call", "a client stream",
-                                        "a server stream",
-                                        "a bidirectional stream"};
+    static const char *const kinds[] = {
+        "a unary call", "a client stream", "a server stream",
+        "a bidirectional stream",
+        /* HEADER_EACH */
+        "a unary call with keys", "a client stream with a key for each message",
+        "a server stream with keys",
+        "a bidirectional stream with a key for each message"};
     const unsigned whole = FRAME_FLAG_LAST | FRAME_FLAG_MESSAGE;
+    uint32_t shape = method->streams | (method->each ? HEADER_EACH : 0u);
     bool many = method->streams & IDEM_STREAMS_CLIENT;
 
-    if (open->streams != method->streams)
-        return idem_fail(err, IDEM_UNIMPLEMENTED,
-                         "%s is %s, and the client calls it as %s",
-                         method->name, kinds[method->streams],
-                         kinds[open->streams & IDEM_STREAMS_BOTH]);
+    if (open->streams != shape)
+        return idem_fail(
+            err, IDEM_UNIMPLEMENTED, "%s is %s, and the client calls it as %s",
+            method->name, kinds[shape],
+            kinds[open->streams & (IDEM_STREAMS_BOTH | HEADER_EACH)]);
     if (method->streams &&
         connection_peer_limits(peer->connection)->stream_window == 0)
         return idem_fail(err, IDEM_UNIMPLEMENTED,

@@ -1,5 +1,7 @@
 #include "server_inside.h"
 
+#include "stream.h"
+
 #include <stdlib.h>
 
 /* What the server does to its peers and their calls, one or all. */
@@ -26,6 +28,24 @@ take_calls(struct peer *peer, size_t *n)
     return taken;
 }
 
+/* Streams that end between two of their messages, so that their clients go on
+ * elsewhere. */
+static void
+stir_streams(struct peer *peer)
+{
+    size_t n;
+    struct server_call **calls = take_calls(peer, &n);
+
+    while (n > 0) {
+        struct server_call *call = calls[--n];
+
+        if (call->call.base.method->each)
+            stream_stir(call->call.stream);
+        call_unref(&call->call);
+    }
+    free(calls);
+}
+
 void
 peer_retire(struct peer *peer, const char *why)
 {
@@ -48,6 +68,7 @@ peer_retire(struct peer *peer, const char *why)
     }
     frame.header.size = header_goaway_write(header, sizeof header, &goaway);
     connection_send(peer->connection, &frame);
+    stir_streams(peer);
 }
 
 void

@@ -82,18 +82,28 @@ static const struct stream_side server_side = {
     .tell_end = tell_end,
 };
 
+/* Each message is a call: server_each.c reads them, and writes the replies. */
+static const struct stream_side each_side = {
+    .flush = flush,
+    .fail = fail,
+    .stir = stream_deliver,
+    .stir_later = stir_later,
+    .due = server_each_due,
+};
+
 bool
 server_stream_new(struct server_call *call)
 {
     const struct idem_server_options *options = &call->peer->server->options;
+    const struct idem_method *method = call->call.base.method;
     struct idem_stream *stream =
-        stream_new(&call->call, true, &server_side, options->max_message,
-                   options->stream_window);
+        stream_new(&call->call, true, method->each ? &each_side : &server_side,
+                   options->max_message, options->stream_window);
 
     if (!stream)
         return false;
     stream_compress(stream, &options->compression);
-    stream->blocks = call->call.base.method->dispatch != IDEM_DISPATCH_ASYNC;
+    stream->blocks = !method->each && method->dispatch != IDEM_DISPATCH_ASYNC;
     /* Of the other style no callback runs before the handler has. */
     stream->delivering = !stream->blocks;
     stream_place(stream, call->peer->connection, call->stream);
@@ -260,9 +270,8 @@ idem_stream_close(struct idem_stream *stream, enum idem_status status)
     endpoint_close(call, status);
 }
 
-/* The handler has returned: callbacks may run. */
-static void
-let_deliver(struct idem_stream *stream)
+void
+server_stream_let_deliver(struct idem_stream *stream)
 {
     pthread_mutex_lock(&stream->lock);
     stream->delivering = false;
@@ -281,6 +290,6 @@ server_stream_served(struct server_call *call, enum idem_status status)
         atomic_store(&stream->told, true);
         return IDEM_ANSWER;
     }
-    let_deliver(stream);
+    server_stream_let_deliver(stream);
     return IDEM_WAIT;
 }

@@ -25,6 +25,11 @@ stream_new(struct call *call, bool server, const struct stream_side *side,
     stream->window = window;
     stream->resumes = method->streams == IDEM_STREAMS_SERVER &&
                       method->mode != IDEM_MODE_NONE;
+    if (method->each)
+        stream->each =
+            idem_arena_zalloc(call->base.arena, sizeof *stream->each);
+    if (method->each && !stream->each)
+        return NULL;
     /* Whoever does not stream says all with OPEN or END. */
     stream->out_ended = !(method->streams &
                           (server ? IDEM_STREAMS_SERVER : IDEM_STREAMS_CLIENT));
@@ -75,7 +80,7 @@ stream_place(struct idem_stream *stream, struct connection *connection,
     atomic_store(&stream->codecs, peer->codecs);
     stream->credit = peer->stream_window;
     stream->granted = stream->window;
-    stream->written.at = 0;
+    backlog_rewind(&stream->written);
     stream->said_last = false;
     stream_pump(stream);
     pthread_cond_broadcast(&stream->changed);

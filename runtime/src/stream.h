@@ -6,6 +6,7 @@
 #include "call.h"
 #include "connection.h"
 #include "inflow.h"
+#include "stream_each.h"
 
 #include <idem/compression.h>
 #include <idem/stream.h>
@@ -52,15 +53,20 @@ struct stream_side {
 
     /* Run it. Once, last. */
     void (*tell_end)(struct idem_stream *stream);
+
+    /* Instead of callbacks, where the library itself is who reads and writes:
+     * what is due. One at a time, without the lock. Else NULL. */
+    void (*due)(struct idem_stream *stream);
 };
 
 struct idem_stream {
     struct call *call; /* whose memory this is in */
     const struct stream_side *side;
     bool server;
-    bool blocks;  /* blocking style */
-    bool resumes; /* a server stream with a mode */
-    bool keeps;   /* what is written is kept for another attempt */
+    bool blocks;              /* blocking style */
+    bool resumes;             /* a server stream with a mode */
+    bool keeps;               /* what is written is kept for another attempt */
+    struct stream_each *each; /* its messages take effect once each; or NULL */
     const struct ProtobufCMessageDescriptor *writes, *reads;
     const struct idem_compression *compression; /* of what is written; NULL:
                                                  * none */
@@ -170,6 +176,20 @@ enum idem_status stream_pass_hooks(struct idem_stream *stream, bool sent,
 /* The reader's: the next message that is there, opened, through the hooks and
  * unpacked. NULL: none is, or the stream was failed. */
 const struct ProtobufCMessage *stream_read(struct idem_stream *stream);
+
+/* The same, not unpacked: a view until the next one is read. False: none is
+ * there, or the stream was failed. */
+bool stream_read_bytes(struct idem_stream *stream, struct idem_bytes *bytes)
+    IDEM_MUST_CHECK;
+
+/* The reader's: say what was read, and of a server's how far messages took
+ * effect. */
+void stream_give_credit(struct idem_stream *stream);
+
+/* The writer's, of a stream that does not block: a message that is packed, as
+ * idem_stream_write. */
+enum idem_status stream_send(struct idem_stream *stream,
+                             struct idem_bytes bytes) IDEM_MUST_CHECK;
 
 /* With the lock: what is kept and the end of this side, as far as the credit
  * goes. */

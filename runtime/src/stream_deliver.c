@@ -71,7 +71,10 @@ stream_deliver(struct idem_stream *stream)
     while (stream->again) {
         stream->again = false;
         pthread_mutex_unlock(&stream->lock);
-        deliver_due(stream);
+        if (stream->side->due)
+            stream->side->due(stream);
+        else
+            deliver_due(stream);
         pthread_mutex_lock(&stream->lock);
     }
     stream->delivering = false;

@@ -57,6 +57,22 @@ note_mark(struct idem_stream *stream, const struct frame *frame)
     return true;
 }
 
+/* With the lock, where messages take effect once each: what one that came says.
+ * To a client it is the answer of its next message. */
+static enum idem_status
+note_number(struct idem_stream *stream, const struct frame *frame,
+            struct idem_error *err)
+{
+    struct header_message header;
+
+    if (!stream->server)
+        return stream_each_move(stream, (uint64_t)stream->each->watermark + 1,
+                                err);
+    if (!header_message_read(frame->header, &header))
+        return broken(stream, "has a header that cannot be read", err);
+    return stream_each_take_ack(stream, header.ack_below, err);
+}
+
 /* With the lock. */
 static enum idem_status
 put(struct idem_stream *stream, const struct frame *frame,
@@ -67,6 +83,12 @@ put(struct idem_stream *stream, const struct frame *frame,
     if (frame->oversize)
         return too_large(stream, stream->n_came + 1, frame->payload.size, err);
     stream->granted -= (int64_t)(frame->payload.size + STREAM_COST);
+    if (stream->each) {
+        enum idem_status status = note_number(stream, frame, err);
+
+        if (status != IDEM_OK)
+            return status;
+    }
     if (stream->resumes && !note_mark(stream, frame))
         return broken(stream, "has a header that cannot be read", err);
     if (!inflow_put(&stream->in, frame->payload,
@@ -116,6 +138,14 @@ stream_take_message(struct idem_stream *stream, const struct frame *frame,
     return status;
 }
 
+/* A bidirectional stream needs its messages until their answers are here. */
+static bool
+is_told_by_window(const struct idem_stream *stream)
+{
+    return stream->each && !stream->server &&
+           !(stream->call->base.method->streams & IDEM_STREAMS_SERVER);
+}
+
 enum idem_status
 stream_take_window(struct idem_stream *stream, const struct frame *frame,
                    struct idem_error *err)
@@ -128,11 +158,13 @@ stream_take_window(struct idem_stream *stream, const struct frame *frame,
                          "the WINDOW of stream %u cannot be read", stream->id);
     pthread_mutex_lock(&stream->lock);
     stream->credit += window.credit;
-    if (stream->credit > STREAM_WINDOW_MAX)
+    if (is_told_by_window(stream))
+        status = stream_each_move(stream, window.watermark, err);
+    if (status == IDEM_OK && stream->credit > STREAM_WINDOW_MAX)
         status = idem_fail(err, IDEM_INTERNAL,
                            "the WINDOWs of stream %u give over %d bytes",
                            stream->id, STREAM_WINDOW_MAX);
-    else
+    else if (status == IDEM_OK)
         stream_pump(stream);
     pthread_cond_broadcast(&stream->changed);
     pthread_mutex_unlock(&stream->lock);
@@ -141,19 +173,28 @@ stream_take_window(struct idem_stream *stream, const struct frame *frame,
 
 /* --- The reader's --- */
 
-/* What was read is credit for what is to come. */
-static void
-give_credit(struct idem_stream *stream)
+/* With the lock: there is somebody to be told, and something. */
+static bool
+is_listened_to(const struct idem_stream *stream)
 {
-    uint8_t header[16];
-    const struct header_window window = {.credit = (uint32_t)stream->taken};
+    return !stream->over && stream->connection &&
+           (!stream->in_ended || (stream->each && stream->server));
+}
+
+void
+stream_give_credit(struct idem_stream *stream)
+{
+    uint8_t header[32];
+    struct header_window window = {.credit = (uint32_t)stream->taken};
     struct frame frame = {.type = FRAME_WINDOW, .header = {header, 0}};
 
-    frame.header.size = header_window_write(header, sizeof header, &window);
     pthread_mutex_lock(&stream->lock);
-    if (stream->over || stream->in_ended || !stream->connection) {
+    if (!is_listened_to(stream)) {
         pthread_mutex_unlock(&stream->lock);
     } else {
+        if (stream->each && stream->server)
+            window.watermark = stream_each_tell(stream);
+        frame.header.size = header_window_write(header, sizeof header, &window);
         frame.stream = stream->id;
         stream->granted += (int64_t)stream->taken;
         (void)connection_append(stream->connection, &frame,
@@ -190,11 +231,12 @@ open_message(struct idem_stream *stream, struct idem_bytes *bytes,
         (unsigned long long)stream->n_read, squeezed.size);
 }
 
+/* As it was written, and through the hooks, with room for what they and the
+ * reader make of it. */
 static enum idem_status
-unpack(struct idem_stream *stream, struct idem_bytes bytes, bool squeezed,
-       struct ProtobufCMessage **message, struct idem_error *err)
+pass(struct idem_stream *stream, struct idem_bytes *bytes, bool squeezed,
+     struct idem_error *err)
 {
-    const struct idem_message_limits limits = {.max_size = stream->max_message};
     enum idem_status status = IDEM_OK;
 
     if (!stream->unpacking)
@@ -204,13 +246,16 @@ unpack(struct idem_stream *stream, struct idem_bytes bytes, bool squeezed,
     arena_reset(stream->unpacking);
     stream->n_read++;
     if (squeezed)
-        status = open_message(stream, &bytes, err);
-    if (status == IDEM_OK)
-        status = stream_pass_hooks(stream, false, &bytes, err);
-    if (status != IDEM_OK)
-        return status;
-    return idem_message_unpack(stream->reads, bytes, &limits, stream->unpacking,
-                               message, err);
+        status = open_message(stream, bytes, err);
+    return status == IDEM_OK ? stream_pass_hooks(stream, false, bytes, err)
+                             : status;
+}
+
+static void
+give_up(struct idem_stream *stream, const struct idem_error *err)
+{
+    stream->failed = true;
+    stream->side->fail(stream, err);
 }
 
 static bool
@@ -224,28 +269,42 @@ turn(struct idem_stream *stream)
     return turned;
 }
 
-const struct ProtobufCMessage *
-stream_read(struct idem_stream *stream)
+bool
+stream_read_bytes(struct idem_stream *stream, struct idem_bytes *bytes)
 {
-    struct ProtobufCMessage *message;
-    struct idem_bytes bytes;
     struct idem_error err;
     bool squeezed;
 
     if (stream->failed)
-        return NULL;
-    if (!inflow_next(&stream->in, &bytes, &squeezed) &&
-        !(turn(stream) && inflow_next(&stream->in, &bytes, &squeezed)))
-        return NULL;
-    stream->taken += bytes.size + STREAM_COST;
-    if (unpack(stream, bytes, squeezed, &message, &err) != IDEM_OK) {
-        stream->failed = true;
-        stream->side->fail(stream, &err);
-        return NULL;
+        return false;
+    if (!inflow_next(&stream->in, bytes, &squeezed) &&
+        !(turn(stream) && inflow_next(&stream->in, bytes, &squeezed)))
+        return false;
+    stream->taken += bytes->size + STREAM_COST;
+    if (pass(stream, bytes, squeezed, &err) != IDEM_OK) {
+        give_up(stream, &err);
+        return false;
     }
     if (stream->taken >= stream->window / 2)
-        give_credit(stream);
-    return message;
+        stream_give_credit(stream);
+    return true;
+}
+
+const struct ProtobufCMessage *
+stream_read(struct idem_stream *stream)
+{
+    const struct idem_message_limits limits = {.max_size = stream->max_message};
+    struct ProtobufCMessage *message;
+    struct idem_bytes bytes;
+    struct idem_error err;
+
+    if (!stream_read_bytes(stream, &bytes))
+        return NULL;
+    if (idem_message_unpack(stream->reads, bytes, &limits, stream->unpacking,
+                            &message, &err) == IDEM_OK)
+        return message;
+    give_up(stream, &err);
+    return NULL;
 }
 
 /* --- Blocking style --- */

@@ -17,10 +17,18 @@
 
 /* --- Onto the connection: with the lock --- */
 
+/* What takes effect once each is kept until it did: it may be needed again. */
+static bool
+keeps_enough(const struct idem_stream *stream)
+{
+    return stream->each && !stream->server &&
+           backlog_kept(&stream->written) >= KEPT_MAX;
+}
+
 bool
 stream_has_room(const struct idem_stream *stream)
 {
-    return stream->connection && !stream->over &&
+    return stream->connection && !stream->over && !keeps_enough(stream) &&
            backlog_is_through(&stream->written) && stream->credit > 0 &&
            !connection_crowded(stream->connection);
 }
@@ -29,7 +37,11 @@ static void
 append(struct idem_stream *stream, uint8_t flags, struct idem_bytes message)
 {
     uint8_t header[HEADER_TOKEN_MAX + 16];
-    const struct header_message marked = {stream->mark};
+    const struct header_message said = {
+        .token = stream->mark,
+        .ack_below =
+            stream->each && !stream->server ? stream_each_ack(stream) : 0,
+    };
     struct frame frame = {
         .type = FRAME_MESSAGE,
         .flags = flags,
@@ -38,9 +50,7 @@ append(struct idem_stream *stream, uint8_t flags, struct idem_bytes message)
         .payload = message,
     };
 
-    if (stream->mark.size > 0)
-        frame.header.size =
-            header_message_write(header, sizeof header, &marked);
+    frame.header.size = header_message_write(header, sizeof header, &said);
     /* One that is closed ends the call, which says so. */
     (void)connection_append(stream->connection, &frame, (struct outbox_hold){0},
                             NULL);
@@ -51,6 +61,8 @@ static void
 append_message(struct idem_stream *stream, uint8_t more_flags,
                struct idem_bytes bytes)
 {
+    if (stream->each)
+        stream->each->sent++;
     append(stream, FRAME_FLAG_MESSAGE | more_flags, bytes);
     stream->credit -= (int64_t)(bytes.size + STREAM_COST);
 }
@@ -88,7 +100,8 @@ stream_pump(struct idem_stream *stream)
 void
 stream_commit(struct idem_stream *stream)
 {
-    if (stream->server || stream->resumes || stream->call->base.committed)
+    if (stream->server || stream->resumes || stream->each ||
+        stream->call->base.committed)
         return;
     stream->call->base.committed = true;
     stream->keeps = false;
@@ -96,19 +109,19 @@ stream_commit(struct idem_stream *stream)
         backlog_clear(&stream->written, 0);
 }
 
-static void
+/* False: out of memory, and it must be kept. */
+static bool
 keep(struct idem_stream *stream, struct idem_bytes message)
 {
-    if (!stream->keeps) {
-        stream_commit(stream);
-        return;
+    bool fits = stream->each || stream->written.size + message.size <= KEPT_MAX;
+
+    if (stream->keeps && fits &&
+        backlog_put(&stream->written, message, false)) {
+        stream->written.at = stream->written.size;
+        return true;
     }
-    if (stream->written.size + message.size > KEPT_MAX ||
-        !backlog_put(&stream->written, message, false)) {
-        stream_commit(stream);
-        return;
-    }
-    stream->written.at = stream->written.size;
+    stream_commit(stream);
+    return !stream->keeps || !stream->each;
 }
 
 /* Why nothing can be written any more; OK: it can. */
@@ -128,22 +141,30 @@ why_closed(const struct idem_stream *stream)
 
 /* --- One message --- */
 
+/* Room for one message's bytes. */
 static enum idem_status
-pack(struct idem_stream *stream, const struct ProtobufCMessage *message,
-     struct idem_bytes *bytes, struct idem_error *err)
+clear_packing(struct idem_stream *stream)
 {
-    enum idem_status status;
-
     if (!stream->packing)
         stream->packing = arena_new(PACKING_FIRST, 0);
     if (!stream->packing)
-        return idem_fail(err, IDEM_RESOURCE_EXHAUSTED, "out of memory");
+        return IDEM_RESOURCE_EXHAUSTED;
     arena_reset(stream->packing);
-    status = idem_message_pack(message, stream->packing, bytes, err);
-    if (status != IDEM_OK)
-        return status;
+    return IDEM_OK;
+}
+
+/* Through the hooks; and no message that this side does not take. */
+static enum idem_status
+pass(struct idem_stream *stream, struct idem_bytes *bytes)
+{
+    struct idem_error err;
+    enum idem_status status;
+
     stream->n_written++;
-    return stream_pass_hooks(stream, true, bytes, err);
+    status = stream_pass_hooks(stream, true, bytes, &err);
+    if (status == IDEM_OK && bytes->size > stream->max_message)
+        status = IDEM_RESOURCE_EXHAUSTED;
+    return status;
 }
 
 static bool
@@ -222,7 +243,8 @@ put(struct idem_stream *stream, struct idem_bytes bytes,
         return status;
     if (!fits(stream, bytes.size))
         return IDEM_RESOURCE_EXHAUSTED;
-    keep(stream, bytes);
+    if (!keep(stream, bytes))
+        return IDEM_RESOURCE_EXHAUSTED;
     if (squeezed.size > 0 && goes_squeezed(stream))
         append_message(stream, FRAME_FLAG_SQUEEZED, squeezed);
     else
@@ -230,24 +252,13 @@ put(struct idem_stream *stream, struct idem_bytes bytes,
     return IDEM_OK;
 }
 
-enum idem_status
-idem_stream_write(struct idem_stream *stream,
-                  const struct ProtobufCMessage *message)
+static enum idem_status
+send_bytes(struct idem_stream *stream, struct idem_bytes bytes)
 {
-    struct idem_bytes bytes, squeezed;
-    struct idem_error err;
+    struct idem_bytes squeezed = squeeze(stream, bytes);
+    enum idem_status status;
     bool now;
-    enum idem_status status = pack(stream, message, &bytes, &err);
 
-    if (status == IDEM_OK && bytes.size > stream->max_message)
-        status = IDEM_RESOURCE_EXHAUSTED;
-    if (status != IDEM_OK)
-        return status;
-    if (stream->skip > 0) { /* it has been there */
-        stream->skip--;
-        return IDEM_OK;
-    }
-    squeezed = squeeze(stream, bytes);
     pthread_mutex_lock(&stream->lock);
     status = put(stream, bytes, squeezed);
     stream->mark = (struct idem_bytes){0};
@@ -261,6 +272,36 @@ idem_stream_write(struct idem_stream *stream,
         stream->unflushed = 0;
     stream_flush(stream, now);
     return IDEM_OK;
+}
+
+enum idem_status
+idem_stream_write(struct idem_stream *stream,
+                  const struct ProtobufCMessage *message)
+{
+    struct idem_bytes bytes;
+    enum idem_status status = clear_packing(stream);
+
+    if (status == IDEM_OK)
+        status = idem_message_pack(message, stream->packing, &bytes, NULL);
+    if (status == IDEM_OK)
+        status = pass(stream, &bytes);
+    if (status != IDEM_OK)
+        return status;
+    if (stream->skip > 0) { /* it has been there */
+        stream->skip--;
+        return IDEM_OK;
+    }
+    return send_bytes(stream, bytes);
+}
+
+enum idem_status
+stream_send(struct idem_stream *stream, struct idem_bytes bytes)
+{
+    enum idem_status status = clear_packing(stream);
+
+    if (status == IDEM_OK)
+        status = pass(stream, &bytes);
+    return status == IDEM_OK ? send_bytes(stream, bytes) : status;
 }
 
 void

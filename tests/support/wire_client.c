@@ -191,7 +191,7 @@ void
 wire_window(struct wire *wire, uint32_t stream, uint32_t credit)
 {
     uint8_t header[16];
-    const struct header_window window = {credit};
+    const struct header_window window = {.credit = credit};
     struct frame frame = {
         .type = FRAME_WINDOW, .stream = stream, .header = {header, 0}};
 

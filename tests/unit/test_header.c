@@ -142,6 +142,7 @@ write_sample_end(uint8_t *bytes, struct idem_arena *arena)
         .has_retry_after = true,
         .retry_after_ms = 0,
         .server_time_ms = -1,
+        .watermark = 72,
     };
 
     return header_end_write(bytes, FRAME_HEADER_MAX, &end, &trailers);
@@ -169,6 +170,7 @@ protobuf_and_we_read_our_end_alike(void **state)
     assert_true(end.first_at_ms == read->first_at_ms);
     assert_true(end.has_retry_after && end.retry_after_ms == 0);
     assert_true(end.server_time_ms == -1 && read->server_time_ms == -1);
+    assert_int_equal(read->watermark, 72);
     assert_int_equal(read->n_trailers, 2);
     assert_int_equal(header_end_trailers(view, &trailers, arena, NULL),
                      IDEM_OK);
@@ -185,7 +187,8 @@ settings_goaway_and_window_go_round(void **state)
     struct header_settings settings = {1,          1000, 2000, 3000,
                                        text("me"), 4000, 6};
     struct header_goaway goaway = {77, text("drain")};
-    struct header_window window = {5000};
+    struct header_window window = {5000, 70};
+    struct header_message message = {idem_bytes_of("at 7"), 71};
 
     (void)state;
     view.size = header_settings_write(bytes, sizeof bytes, &settings);
@@ -204,6 +207,11 @@ settings_goaway_and_window_go_round(void **state)
     view.size = header_window_write(bytes, sizeof bytes, &window);
     assert_true(header_window_read(view, &window));
     assert_int_equal(window.credit, 5000);
+    assert_int_equal(window.watermark, 70);
+    view.size = header_message_write(bytes, sizeof bytes, &message);
+    assert_true(header_message_read(view, &message));
+    assert_true(idem_bytes_equal(message.token, idem_bytes_of("at 7")));
+    assert_int_equal(message.ack_below, 71);
 }
 
 /* An exact copy, so that one byte too far is seen. */
@@ -239,7 +247,7 @@ every_truncation_is_refused_or_whole(void **state)
     whole = 0;
     for (size_t size = 0; size < open.size; size++)
         whole += reads(open, size, true);
-    assert_int_equal(whole, 10);
+    assert_int_equal(whole, 11);
     arena_free(arena);
 }
 

@@ -3,6 +3,7 @@
 
 #include "inflow.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -104,6 +105,40 @@ what_was_put_can_be_read_again_from_the_beginning(void **state)
     backlog_fini(&backlog);
 }
 
+/* As a stream's end keeps them: put behind, dropped in front, read again. */
+static void
+what_is_dropped_is_not_read_again_and_leaves_its_room(void **state)
+{
+    struct backlog backlog = {0};
+    struct idem_bytes message;
+    bool squeezed;
+    unsigned first = 0, next = 0;
+
+    (void)state;
+    while (first < 1000) {
+        for (; next < first + 20; next++) {
+            char text[16];
+
+            snprintf(text, sizeof text, "message %04u", next);
+            assert_true(backlog_put(&backlog, idem_bytes_of(text), false));
+        }
+        backlog_rewind(&backlog);
+        for (unsigned i = first; i < next; i++) {
+            char text[16];
+
+            snprintf(text, sizeof text, "message %04u", i);
+            assert_true(backlog_next(&backlog, &message, &squeezed));
+            assert_true(idem_bytes_equal(message, idem_bytes_of(text)));
+        }
+        assert_true(backlog_is_through(&backlog));
+        assert_int_equal(backlog_kept(&backlog), 20 * (5 + 12));
+        for (unsigned i = 0; i < 7; i++, first++)
+            backlog_drop(&backlog);
+    }
+    assert_int_equal(backlog.room, 1024);
+    backlog_fini(&backlog);
+}
+
 int
 main(void)
 {
@@ -112,6 +147,7 @@ main(void)
         cmocka_unit_test(what_comes_while_one_reads_is_read_in_the_next_turn),
         cmocka_unit_test(large_messages_leave_no_large_buffer),
         cmocka_unit_test(what_was_put_can_be_read_again_from_the_beginning),
+        cmocka_unit_test(what_is_dropped_is_not_read_again_and_leaves_its_room),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

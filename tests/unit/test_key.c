@@ -407,6 +407,78 @@ only_a_method_with_secret_keys_refuses_a_weak_one(void **state)
     assert_int_equal(admit(minted, true, NULL), IDEM_OK);
 }
 
+static void
+a_sessions_key_can_be_taken_apart(void **state)
+{
+    char session[IDEM_SESSION_MAX], again[IDEM_SESSION_MAX];
+    char text[IDEM_KEY_MAX + 1];
+    struct idem_key key;
+    int64_t number;
+
+    (void)state;
+    idem_session_mint(session, &fake.clock, 0, DAY_MS);
+    for (int64_t i = 1; i > 0 && i < INT64_MAX / 10; i = i * 10 + 7) {
+        idem_key_of_session(text, session, i);
+        assert_true(idem_session_split(idem_bytes_of(text), again, &number));
+        assert_string_equal(again, session);
+        assert_int_equal(number, i);
+        assert_int_equal(idem_key_parse(&key, idem_bytes_of(text), NULL),
+                         IDEM_OK);
+        assert_int_equal(key.sequence, i);
+    }
+}
+
+static void
+what_is_no_sessions_key_is_not_taken_apart(void **state)
+{
+    static const char *const texts[] = {
+        "",
+        "ids_",
+        "order-1",
+        "idk_0190b6a5c0007000800000000000abcd_60_1_00000000",
+        "ids_0190b6a5c0007000800000000000abcd_60_0_00000000",
+        "ids_0190b6a5c0007000800000000000abcd_60__00000000",
+        "ids_0190b6a5c0007000800000000000abcd_60_12x00000000",
+        "ids_0190b6a5c0007000800000000000abcd_60_99999999999999999999_00000000",
+        "ids_0190b6a5c0007000800000000000abcd0190b6a5c0007000800000000000abcd_"
+        "60_1_00000000",
+        "ids_1_00000000",
+    };
+    char session[IDEM_SESSION_MAX];
+    int64_t number = -1;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        if (idem_session_split(idem_bytes_of(texts[i]), session, &number))
+            fail_msg("%s is taken for the key of a session", texts[i]);
+    assert_int_equal(number, -1);
+}
+
+/* What a handler's child streams under: the same session in each of its runs.
+ */
+static void
+a_minted_key_makes_a_session_of_its_time(void **state)
+{
+    char minted[IDEM_KEY_MAX + 1], first[IDEM_KEY_MAX + 1];
+    char again[IDEM_KEY_MAX + 1], opaque[] = "order-1";
+    struct idem_key of, key;
+
+    (void)state;
+    idem_key_mint(minted, &fake.clock, DAY_MS);
+    strcpy(first, minted);
+    strcpy(again, minted);
+    assert_true(idem_key_to_session(first));
+    assert_true(idem_key_to_session(again));
+    assert_string_equal(first, again);
+    assert_int_equal(idem_key_parse(&of, idem_bytes_of(minted), NULL), IDEM_OK);
+    assert_int_equal(idem_key_parse(&key, idem_bytes_of(first), NULL), IDEM_OK);
+    assert_int_equal(key.sequence, 1);
+    assert_int_equal(key.minted_ms, of.minted_ms);
+    assert_int_equal(key.window_ms, of.window_ms);
+    assert_false(idem_key_to_session(first));
+    assert_false(idem_key_to_session(opaque));
+}
+
 int
 main(void)
 {
@@ -428,6 +500,9 @@ main(void)
         cmocka_unit_test(random_uuids_are_hard_to_guess),
         cmocka_unit_test(a_key_that_goes_on_is_never_weaker),
         cmocka_unit_test(only_a_method_with_secret_keys_refuses_a_weak_one),
+        cmocka_unit_test(a_sessions_key_can_be_taken_apart),
+        cmocka_unit_test(what_is_no_sessions_key_is_not_taken_apart),
+        cmocka_unit_test(a_minted_key_makes_a_session_of_its_time),
     };
 
     return cmocka_run_group_tests(tests, set_up, tear_down);

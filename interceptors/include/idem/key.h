@@ -6,6 +6,7 @@
 #include <idem/method.h>
 #include <idem/outcome.h>
 #include <idem/parent.h>
+#include <idem/session.h>
 
 /* Idempotency keys: text of 1 to 255 bytes of 0x21..0x7E (semantics.md 3.11).
  *
@@ -28,8 +29,6 @@ struct idem_key {
     struct idem_bytes text; /* a view of what was parsed */
 };
 
-#define IDEM_SESSION_MAX 64
-
 /* The scope of the records of all session keys: not a method's. */
 #define IDEM_SESSION_SCOPE "all sessions"
 
@@ -46,10 +45,6 @@ IDEM_API void idem_key_mint_skewed(char *text, const struct idem_clock *clock,
 /* Make a session's name, of at most IDEM_SESSION_MAX bytes with the NUL. */
 IDEM_API void idem_session_mint(char *text, const struct idem_clock *clock,
                                 int64_t skew_ms, int64_t window_ms);
-
-/* The key of a session's call. sequence is from 1. text as above. */
-IDEM_API void idem_key_of_session(char *text, const char *session,
-                                  int64_t sequence);
 
 /**
  * Read a key.
@@ -84,6 +79,10 @@ idem_key_admit(struct idem_key *key, const struct idem_method *method,
  * carries its parent's time and window. text as above. */
 IDEM_API void idem_key_of_child(char *text, const struct idem_parent *parent,
                                 const struct idem_method *method);
+
+/* Make of a minted key, in place, the first of a session that is as old: the
+ * same for the same key. False: it carries no time, and is as it was. */
+IDEM_API bool idem_key_to_session(char *text) IDEM_MUST_CHECK;
 
 /**
  * The key of what a handler does in a system that is none of idem's, to hand to

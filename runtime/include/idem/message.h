@@ -8,6 +8,10 @@
 
 IDEM_BEGIN_DECLS
 
+/* A message without fields: the request or reply of a part of a stream that has
+ * none (<idem/method.h>, each and end). */
+IDEM_API extern const struct ProtobufCMessageDescriptor idem_no_message;
+
 struct idem_message_limits {
     size_t max_size;    /* bytes; 0 means 4 MiB */
     unsigned max_depth; /* messages inside messages; 0 means 100 */

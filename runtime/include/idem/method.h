@@ -35,7 +35,8 @@ enum idem_transaction {
 enum idem_key_source {
     IDEM_KEY_MINTED = 1,  /* the client makes a key that carries its time */
     IDEM_KEY_FIELDS = 2,  /* the key is in the request */
-    IDEM_KEY_SESSION = 3, /* the client's channel numbers its calls */
+    IDEM_KEY_SESSION = 3, /* the client's channel numbers its calls; a stream
+                           * its messages, in a session of its own */
 };
 
 enum idem_in_flight {
@@ -147,6 +148,11 @@ struct idem_method {
     /* Of a server stream with a mode: invoke is the effect, and has no reply;
      * this reads and writes the messages, again after each loss. */
     idem_invoke_fn *messages;
+    /* Of a client stream or a bidirectional one with a mode: what each of its
+     * messages is a call of, and of a client stream also its end, whose reply
+     * is the stream's. Both are unary, run the author's handlers under once,
+     * and can be reached in no other way. Else NULL. */
+    const struct idem_method *each, *end;
     idem_invoke_fn *rebuild; /* oversize REBUILD; NULL: as DIGEST */
 
     enum idem_streams streams;

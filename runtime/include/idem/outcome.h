@@ -54,7 +54,11 @@ struct idem_outcome {
                              * did not */
     bool rebuilt; /* REPLAYED, and the reply was made again: it was too large to
                    * be kept, and may say what is now rather than then */
-    char key[IDEM_KEY_MAX + 1];     /* the key that was used; "" without one */
+    int64_t watermark; /* of a stream whose messages take effect once each: all
+                        * up to this number did (stream.h); else 0 */
+    char key[IDEM_KEY_MAX + 1];     /* the key that was used; "" without one. Of
+                                     * such a stream: that of the message behind
+                                     * the watermark */
     char reason[IDEM_REASON_MAX];   /* "KEY_REUSED"; "" when there is none */
     char message[IDEM_MESSAGE_MAX]; /* for people */
 };

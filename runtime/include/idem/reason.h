@@ -21,6 +21,10 @@
 #define IDEM_KEY_ABANDONED "KEY_ABANDONED"
 #define IDEM_KEY_STALE "KEY_STALE" /* its client had told that it is done */
 
+/* FAILED_PRECONDITION or INVALID_ARGUMENT: a stream whose messages take effect
+ * once each does not begin behind what took effect. */
+#define IDEM_KEY_GAP "KEY_GAP"
+
 /* ABORTED: the first call still runs; repeating it costs no attempt. */
 #define IDEM_KEY_RUNNING "KEY_RUNNING"
 

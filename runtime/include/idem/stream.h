@@ -3,6 +3,7 @@
 
 #include <idem/channel.h>
 #include <idem/context.h>
+#include <idem/message.h>
 
 /* A call of many messages: one end of it, the client's or the handler's.
  * Generated stubs wrap all of this with the types of a method
@@ -128,6 +129,34 @@ idem_stream_resumed_at(const struct idem_stream *stream);
  * is written. Without marks a stream is written from its beginning again. */
 IDEM_API void idem_stream_mark(struct idem_stream *stream,
                                struct idem_bytes mark);
+
+/* --- A client stream or a bidirectional one with a mode: each message is once
+ * ---
+ *
+ * The messages are numbered in a session of the stream's, from 1; each takes
+ * effect once by its number, in order. What took effect is counted by the
+ * watermark, and what did not is kept, 256 KiB and a message at most, and
+ * written again by the library when the stream is lost: idem_stream_write waits
+ * meanwhile, or says UNAVAILABLE. docs/streaming.md, "Once". */
+
+/* Client, any thread: all messages of the session up to this number took
+ * effect. In a bidirectional stream: and their answers are here. */
+IDEM_API int64_t idem_stream_watermark(struct idem_stream *stream);
+
+/**
+ * Client, any thread: the key of the message behind the watermark. As the key
+ * of another stream's options, of this process or another one, that stream goes
+ * on from there: what it writes first is that message. text receives at most
+ * IDEM_KEY_MAX + 1 bytes.
+ *
+ * A session of the caller's own (idem_session_mint, idem_key_of_session with 1)
+ * is known before the stream is begun, and its records are kept until they
+ * expire; those of the library's own session go as the watermark passes them.
+ *
+ * @retval false  not known yet: the stream was not begun at any server
+ */
+IDEM_API bool idem_stream_key(struct idem_stream *stream, char *text)
+    IDEM_MUST_CHECK;
 
 /* --- Both ----------------------------------------------------------------- */
 

@@ -137,7 +137,153 @@ invoke_streams_depot_load_async(const void *handlers,
         (streams_parcel *)reply);
 }
 
-const struct idem_method streams_depot_methods[6] = {
+static enum idem_status
+invoke_streams_depot_store(const void *handlers,
+    struct idem_context *context,
+    const struct ProtobufCMessage *request,
+    struct ProtobufCMessage *reply)
+{
+    const struct streams_depot_handlers *table = handlers;
+
+    if (!table->store)
+        return idem_context_fail(context, IDEM_UNIMPLEMENTED,
+            "%s has no handler", STREAMS_DEPOT_STORE_METHOD);
+    (void)reply;
+    return table->store(context,
+        (const streams_order *)request);
+}
+
+static enum idem_status
+last_streams_depot_store(const void *handlers,
+    struct idem_context *context,
+    const struct ProtobufCMessage *request,
+    struct ProtobufCMessage *reply)
+{
+    const struct streams_depot_handlers *table = handlers;
+
+    (void)request;
+    if (!table->store_end)
+        return idem_context_fail(context, IDEM_UNIMPLEMENTED,
+            "%s has no handler of its end", STREAMS_DEPOT_STORE_METHOD);
+    return table->store_end(context, (streams_parcel *)reply);
+}
+
+static enum idem_status
+invoke_streams_depot_swap(const void *handlers,
+    struct idem_context *context,
+    const struct ProtobufCMessage *request,
+    struct ProtobufCMessage *reply)
+{
+    const struct streams_depot_handlers *table = handlers;
+
+    if (!table->swap)
+        return idem_context_fail(context, IDEM_UNIMPLEMENTED,
+            "%s has no handler", STREAMS_DEPOT_SWAP_METHOD);
+    return table->swap(context,
+        (const streams_order *)request,
+        (streams_parcel *)reply);
+}
+
+static const struct idem_method streams_depot_store_each = {
+        .name = STREAMS_DEPOT_STORE_METHOD,
+        .scope = "all sessions",
+        .request = &shop__v1__order__descriptor,
+        .reply = &idem_no_message,
+        .invoke = invoke_streams_depot_store,
+        .mode = IDEM_MODE_TRANSACTION,
+        .dispatch = IDEM_DISPATCH_POOL,
+        .read_only = false,
+        .idempotent = false,
+        .key_source = IDEM_KEY_SESSION,
+        .key_required = true,
+        .window_ms = 86400000,
+        .timeout_ms = 0,
+        .lease_ms = 10000,
+        .max_execution_ms = 300000,
+        .recorded = 0x9ae9,
+        .in_flight = IDEM_IN_FLIGHT_WAIT,
+        .ask_redis = IDEM_ASK_REDIS_REPEATS,
+        .after_crash = IDEM_AFTER_CRASH_HOLD,
+        .steps = false,
+        .max_executions = 20,
+        .transaction = IDEM_TRANSACTION_INTERACTIVE,
+        .group = 0,
+        .max_reply = 1048576,
+        .oversize = IDEM_OVERSIZE_FAIL,
+        .retry = {.max_attempts = 5,
+                  .initial_backoff_ms = 100,
+                  .max_backoff_ms = 2000,
+                  .backoff_multiplier_milli = 2000,
+                  .retryable = 0x4000},
+};
+
+static const struct idem_method streams_depot_store_last = {
+        .name = STREAMS_DEPOT_STORE_METHOD,
+        .scope = "all sessions",
+        .request = &idem_no_message,
+        .reply = &shop__v1__parcel__descriptor,
+        .invoke = last_streams_depot_store,
+        .mode = IDEM_MODE_TRANSACTION,
+        .dispatch = IDEM_DISPATCH_POOL,
+        .read_only = false,
+        .idempotent = false,
+        .key_source = IDEM_KEY_SESSION,
+        .key_required = true,
+        .window_ms = 86400000,
+        .timeout_ms = 0,
+        .lease_ms = 10000,
+        .max_execution_ms = 300000,
+        .recorded = 0x9ae9,
+        .in_flight = IDEM_IN_FLIGHT_WAIT,
+        .ask_redis = IDEM_ASK_REDIS_REPEATS,
+        .after_crash = IDEM_AFTER_CRASH_HOLD,
+        .steps = false,
+        .max_executions = 20,
+        .transaction = IDEM_TRANSACTION_INTERACTIVE,
+        .group = 0,
+        .max_reply = 1048576,
+        .oversize = IDEM_OVERSIZE_FAIL,
+        .retry = {.max_attempts = 5,
+                  .initial_backoff_ms = 100,
+                  .max_backoff_ms = 2000,
+                  .backoff_multiplier_milli = 2000,
+                  .retryable = 0x4000},
+};
+
+static const struct idem_method streams_depot_swap_each = {
+        .name = STREAMS_DEPOT_SWAP_METHOD,
+        .scope = "all sessions",
+        .request = &shop__v1__order__descriptor,
+        .reply = &shop__v1__parcel__descriptor,
+        .invoke = invoke_streams_depot_swap,
+        .mode = IDEM_MODE_LEASED,
+        .dispatch = IDEM_DISPATCH_POOL,
+        .read_only = false,
+        .idempotent = false,
+        .key_source = IDEM_KEY_SESSION,
+        .key_required = true,
+        .window_ms = 86400000,
+        .timeout_ms = 0,
+        .lease_ms = 10000,
+        .max_execution_ms = 300000,
+        .recorded = 0x9ae9,
+        .in_flight = IDEM_IN_FLIGHT_WAIT,
+        .ask_redis = IDEM_ASK_REDIS_REPEATS,
+        .after_crash = IDEM_AFTER_CRASH_REEXECUTE,
+        .steps = false,
+        .max_executions = 20,
+        .transaction = IDEM_TRANSACTION_INTERACTIVE,
+        .group = 0,
+        .max_reply = 1048576,
+        .oversize = IDEM_OVERSIZE_FAIL,
+        .retry = {.max_attempts = 5,
+                  .initial_backoff_ms = 100,
+                  .max_backoff_ms = 2000,
+                  .backoff_multiplier_milli = 2000,
+                  .retryable = 0x4000},
+};
+
+const struct idem_method streams_depot_methods[8] = {
     {
         .name = STREAMS_DEPOT_FIND_METHOD,
         .scope = "shop.v1.Depot/Find",
@@ -327,12 +473,79 @@ const struct idem_method streams_depot_methods[6] = {
         .max_reply = 0,
         .oversize = IDEM_OVERSIZE_FAIL,
     },
+    {
+        .name = STREAMS_DEPOT_STORE_METHOD,
+        .scope = "all sessions",
+        .request = &shop__v1__order__descriptor,
+        .reply = &shop__v1__parcel__descriptor,
+        .each = &streams_depot_store_each,
+        .end = &streams_depot_store_last,
+        .streams = IDEM_STREAMS_CLIENT,
+        .mode = IDEM_MODE_TRANSACTION,
+        .dispatch = IDEM_DISPATCH_POOL,
+        .read_only = false,
+        .idempotent = false,
+        .key_source = IDEM_KEY_SESSION,
+        .key_required = true,
+        .window_ms = 86400000,
+        .timeout_ms = 0,
+        .lease_ms = 10000,
+        .max_execution_ms = 300000,
+        .recorded = 0x9ae9,
+        .in_flight = IDEM_IN_FLIGHT_WAIT,
+        .ask_redis = IDEM_ASK_REDIS_REPEATS,
+        .after_crash = IDEM_AFTER_CRASH_HOLD,
+        .steps = false,
+        .max_executions = 20,
+        .transaction = IDEM_TRANSACTION_INTERACTIVE,
+        .group = 0,
+        .max_reply = 1048576,
+        .oversize = IDEM_OVERSIZE_FAIL,
+        .retry = {.max_attempts = 5,
+                  .initial_backoff_ms = 100,
+                  .max_backoff_ms = 2000,
+                  .backoff_multiplier_milli = 2000,
+                  .retryable = 0x4000},
+    },
+    {
+        .name = STREAMS_DEPOT_SWAP_METHOD,
+        .scope = "all sessions",
+        .request = &shop__v1__order__descriptor,
+        .reply = &shop__v1__parcel__descriptor,
+        .each = &streams_depot_swap_each,
+        .streams = IDEM_STREAMS_BOTH,
+        .mode = IDEM_MODE_LEASED,
+        .dispatch = IDEM_DISPATCH_POOL,
+        .read_only = false,
+        .idempotent = false,
+        .key_source = IDEM_KEY_SESSION,
+        .key_required = true,
+        .window_ms = 86400000,
+        .timeout_ms = 0,
+        .lease_ms = 10000,
+        .max_execution_ms = 300000,
+        .recorded = 0x9ae9,
+        .in_flight = IDEM_IN_FLIGHT_WAIT,
+        .ask_redis = IDEM_ASK_REDIS_REPEATS,
+        .after_crash = IDEM_AFTER_CRASH_REEXECUTE,
+        .steps = false,
+        .max_executions = 20,
+        .transaction = IDEM_TRANSACTION_INTERACTIVE,
+        .group = 0,
+        .max_reply = 1048576,
+        .oversize = IDEM_OVERSIZE_FAIL,
+        .retry = {.max_attempts = 5,
+                  .initial_backoff_ms = 100,
+                  .max_backoff_ms = 2000,
+                  .backoff_multiplier_milli = 2000,
+                  .retryable = 0x4000},
+    },
 };
 
 const struct idem_service streams_depot_service = {
     .name = STREAMS_DEPOT_SERVICE,
     .methods = streams_depot_methods,
-    .n_methods = 6,
+    .n_methods = 8,
     .descriptors = {file_descriptors, sizeof(file_descriptors)},
 };
 
@@ -1052,4 +1265,239 @@ void
 streams_depot_load_async_server_resume(struct streams_depot_load_async_server_stream *stream)
 {
     idem_stream_resume((struct idem_stream *)stream);
+}
+
+static void
+writable_streams_depot_store(struct idem_stream *stream,
+    const void *callbacks)
+{
+    const struct streams_depot_store_callbacks *to = callbacks;
+
+    if (to->writable)
+        to->writable((struct streams_depot_store_stream *)stream);
+}
+
+static void
+end_streams_depot_store(struct idem_stream *stream,
+    const void *callbacks,
+    const struct ProtobufCMessage *reply,
+    const struct idem_outcome *outcome)
+{
+    const struct streams_depot_store_callbacks *to = callbacks;
+
+    if (to->end)
+        to->end((struct streams_depot_store_stream *)stream,
+            (const streams_parcel *)reply, outcome);
+}
+
+static const struct idem_stream_glue glue_streams_depot_store = {
+    .writable = writable_streams_depot_store,
+    .end = end_streams_depot_store,
+};
+
+struct streams_depot_store_stream *
+streams_depot_store_open(struct idem_channel *channel,
+    const struct idem_call_options *options)
+{
+    return (struct streams_depot_store_stream *)idem_stream_open(
+        channel, &streams_depot_store_method, NULL, options);
+}
+
+struct streams_depot_store_stream *
+streams_depot_store_start(struct idem_channel *channel,
+    const struct idem_call_options *options,
+    const struct streams_depot_store_callbacks *callbacks)
+{
+    return (struct streams_depot_store_stream *)idem_stream_start(
+        channel, &streams_depot_store_method, NULL, options,
+        &glue_streams_depot_store, callbacks);
+}
+
+enum idem_status
+streams_depot_store_finish(struct streams_depot_store_stream *stream,
+    streams_parcel **reply,
+    struct idem_outcome *outcome)
+{
+    struct ProtobufCMessage *raw = NULL;
+    enum idem_status status = idem_stream_finish(
+        (struct idem_stream *)stream, reply ? &raw : NULL,
+        outcome);
+
+    if (reply && status == IDEM_OK)
+        *reply = (streams_parcel *)raw;
+    return status;
+}
+
+enum idem_status
+streams_depot_store_write(struct streams_depot_store_stream *stream,
+    const streams_order *message)
+{
+    return idem_stream_write((struct idem_stream *)stream,
+        (const struct ProtobufCMessage *)message);
+}
+
+void
+streams_depot_store_end(struct streams_depot_store_stream *stream)
+{
+    idem_stream_end((struct idem_stream *)stream);
+}
+
+void
+streams_depot_store_cancel(struct streams_depot_store_stream *stream)
+{
+    idem_stream_cancel((struct idem_stream *)stream);
+}
+
+void *
+streams_depot_store_user(const struct streams_depot_store_stream *stream)
+{
+    return idem_stream_user((const struct idem_stream *)stream);
+}
+
+void
+streams_depot_store_resume(struct streams_depot_store_stream *stream)
+{
+    idem_stream_resume((struct idem_stream *)stream);
+}
+
+void
+streams_depot_store_release(struct streams_depot_store_stream *stream)
+{
+    idem_stream_release((struct idem_stream *)stream);
+}
+
+int64_t
+streams_depot_store_watermark(struct streams_depot_store_stream *stream)
+{
+    return idem_stream_watermark((struct idem_stream *)stream);
+}
+
+bool
+streams_depot_store_key(struct streams_depot_store_stream *stream, char *text)
+{
+    return idem_stream_key((struct idem_stream *)stream, text);
+}
+
+static bool
+message_streams_depot_swap(struct idem_stream *stream,
+    const void *callbacks,
+    const struct ProtobufCMessage *message)
+{
+    const struct streams_depot_swap_callbacks *to = callbacks;
+
+    return !to->message ||
+        to->message((struct streams_depot_swap_stream *)stream,
+            (const streams_parcel *)message);
+}
+
+static void
+writable_streams_depot_swap(struct idem_stream *stream,
+    const void *callbacks)
+{
+    const struct streams_depot_swap_callbacks *to = callbacks;
+
+    if (to->writable)
+        to->writable((struct streams_depot_swap_stream *)stream);
+}
+
+static void
+end_streams_depot_swap(struct idem_stream *stream,
+    const void *callbacks,
+    const struct ProtobufCMessage *reply,
+    const struct idem_outcome *outcome)
+{
+    const struct streams_depot_swap_callbacks *to = callbacks;
+
+    (void)reply;
+    if (to->end)
+        to->end((struct streams_depot_swap_stream *)stream, outcome);
+}
+
+static const struct idem_stream_glue glue_streams_depot_swap = {
+    .message = message_streams_depot_swap,
+    .writable = writable_streams_depot_swap,
+    .end = end_streams_depot_swap,
+};
+
+struct streams_depot_swap_stream *
+streams_depot_swap_open(struct idem_channel *channel,
+    const struct idem_call_options *options)
+{
+    return (struct streams_depot_swap_stream *)idem_stream_open(
+        channel, &streams_depot_swap_method, NULL, options);
+}
+
+struct streams_depot_swap_stream *
+streams_depot_swap_start(struct idem_channel *channel,
+    const struct idem_call_options *options,
+    const struct streams_depot_swap_callbacks *callbacks)
+{
+    return (struct streams_depot_swap_stream *)idem_stream_start(
+        channel, &streams_depot_swap_method, NULL, options,
+        &glue_streams_depot_swap, callbacks);
+}
+
+enum idem_status
+streams_depot_swap_finish(struct streams_depot_swap_stream *stream,
+    struct idem_outcome *outcome)
+{
+    return idem_stream_finish((struct idem_stream *)stream,
+        NULL, outcome);
+}
+
+enum idem_status
+streams_depot_swap_write(struct streams_depot_swap_stream *stream,
+    const streams_order *message)
+{
+    return idem_stream_write((struct idem_stream *)stream,
+        (const struct ProtobufCMessage *)message);
+}
+
+void
+streams_depot_swap_end(struct streams_depot_swap_stream *stream)
+{
+    idem_stream_end((struct idem_stream *)stream);
+}
+
+const streams_parcel *
+streams_depot_swap_next(struct streams_depot_swap_stream *stream)
+{
+    return (const streams_parcel *)idem_stream_next(
+        (struct idem_stream *)stream);
+}
+
+void
+streams_depot_swap_cancel(struct streams_depot_swap_stream *stream)
+{
+    idem_stream_cancel((struct idem_stream *)stream);
+}
+
+void *
+streams_depot_swap_user(const struct streams_depot_swap_stream *stream)
+{
+    return idem_stream_user((const struct idem_stream *)stream);
+}
+
+void
+streams_depot_swap_resume(struct streams_depot_swap_stream *stream)
+{
+    idem_stream_resume((struct idem_stream *)stream);
+}
+
+void
+streams_depot_swap_release(struct streams_depot_swap_stream *stream)
+{
+    idem_stream_release((struct idem_stream *)stream);
+}
+
+int64_t
+streams_depot_swap_watermark(struct streams_depot_swap_stream *stream)
+{
+    return idem_stream_watermark((struct idem_stream *)stream);
+}
+
+bool
+streams_depot_swap_key(struct streams_depot_swap_stream *stream, char *text)
+{
+    return idem_stream_key((struct idem_stream *)stream, text);
 }

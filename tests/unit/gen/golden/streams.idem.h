@@ -26,7 +26,7 @@ void streams_parcel_free(streams_parcel *message);
 /* shop.v1.Depot ---------------------------------------------------------- */
 
 #define STREAMS_DEPOT_SERVICE "shop.v1.Depot"
-extern const struct idem_method streams_depot_methods[6];
+extern const struct idem_method streams_depot_methods[8];
 extern const struct idem_service streams_depot_service;
 
 struct streams_depot_follow_server_stream;
@@ -64,6 +64,20 @@ struct streams_depot_handlers {
         struct streams_depot_sort_server_stream *stream);
     enum idem_status (*load_async)(struct idem_context *context,
         struct streams_depot_load_async_server_stream *stream,
+        streams_parcel *reply);
+    /* Each order once, and then how many there are. */
+    /* For each message, once by its number, one after another.
+     * What is not OK ends the stream. */
+    enum idem_status (*store)(struct idem_context *context,
+        const streams_order *message);
+    /* When the client has ended its side, once, with the
+     * number behind the last message's: may write as one. */
+    enum idem_status (*store_end)(struct idem_context *context,
+        streams_parcel *reply);
+    /* For each message, once by its number, one after another.
+     * What is not OK ends the stream. */
+    enum idem_status (*swap)(struct idem_context *context,
+        const streams_order *message,
         streams_parcel *reply);
 };
 
@@ -337,6 +351,97 @@ void streams_depot_load_async_close(struct streams_depot_load_async_server_strea
     enum idem_status status);
 void *streams_depot_load_async_server_user(const struct streams_depot_load_async_server_stream *stream);
 void streams_depot_load_async_server_resume(struct streams_depot_load_async_server_stream *stream);
+
+/* shop.v1.Depot/Store: mode TRANSACTION, a client stream. */
+/* Each order once, and then how many there are. */
+#define STREAMS_DEPOT_STORE_METHOD "shop.v1.Depot/Store"
+#define streams_depot_store_method (streams_depot_methods[6])
+
+/* Begin it, and end it: finish waits for the server's end,
+ * throws away what is unread and frees the stream; to leave
+ * early, cancel first. What goes wrong is told there. */
+struct streams_depot_store_stream;
+struct streams_depot_store_stream *streams_depot_store_open(struct idem_channel *channel,
+    const struct idem_call_options *options);
+enum idem_status streams_depot_store_finish(struct streams_depot_store_stream *stream,
+    streams_parcel **reply,
+    struct idem_outcome *outcome);
+void streams_depot_store_cancel(struct streams_depot_store_stream *stream);
+
+/* Write the next message, waiting for room; end: there is
+ * none any more. */
+enum idem_status streams_depot_store_write(struct streams_depot_store_stream *stream,
+    const streams_order *message) IDEM_MUST_CHECK;
+void streams_depot_store_end(struct streams_depot_store_stream *stream);
+
+/* The same in callback style; <idem/stream.h> says when each
+ * runs. Each may be NULL. Release drops the handle. */
+struct streams_depot_store_callbacks {
+    void (*writable)(struct streams_depot_store_stream *stream);
+    void (*end)(struct streams_depot_store_stream *stream,
+        const streams_parcel *reply,
+        const struct idem_outcome *outcome);
+};
+struct streams_depot_store_stream *streams_depot_store_start(struct idem_channel *channel,
+    const struct idem_call_options *options,
+    const struct streams_depot_store_callbacks *callbacks);
+void *streams_depot_store_user(const struct streams_depot_store_stream *stream);
+void streams_depot_store_resume(struct streams_depot_store_stream *stream);
+void streams_depot_store_release(struct streams_depot_store_stream *stream);
+
+/* All messages up to this number took effect. And the key of
+ * the one behind it, for options.key of a stream that is to go
+ * on from there; false: not known yet (<idem/stream.h>). */
+int64_t streams_depot_store_watermark(struct streams_depot_store_stream *stream);
+bool streams_depot_store_key(struct streams_depot_store_stream *stream,
+    char *text) IDEM_MUST_CHECK;
+
+/* shop.v1.Depot/Swap: mode LEASED, a bidirectional stream. */
+#define STREAMS_DEPOT_SWAP_METHOD "shop.v1.Depot/Swap"
+#define streams_depot_swap_method (streams_depot_methods[7])
+
+/* Begin it, and end it: finish waits for the server's end,
+ * throws away what is unread and frees the stream; to leave
+ * early, cancel first. What goes wrong is told there. */
+struct streams_depot_swap_stream;
+struct streams_depot_swap_stream *streams_depot_swap_open(struct idem_channel *channel,
+    const struct idem_call_options *options);
+enum idem_status streams_depot_swap_finish(struct streams_depot_swap_stream *stream,
+    struct idem_outcome *outcome);
+void streams_depot_swap_cancel(struct streams_depot_swap_stream *stream);
+
+/* Write the next message, waiting for room; end: there is
+ * none any more. */
+enum idem_status streams_depot_swap_write(struct streams_depot_swap_stream *stream,
+    const streams_order *message) IDEM_MUST_CHECK;
+void streams_depot_swap_end(struct streams_depot_swap_stream *stream);
+
+/* The next message, which lives until the next call; NULL:
+ * there is none any more. */
+const streams_parcel *streams_depot_swap_next(struct streams_depot_swap_stream *stream);
+
+/* The same in callback style; <idem/stream.h> says when each
+ * runs. Each may be NULL. Release drops the handle. */
+struct streams_depot_swap_callbacks {
+    bool (*message)(struct streams_depot_swap_stream *stream,
+        const streams_parcel *message);
+    void (*writable)(struct streams_depot_swap_stream *stream);
+    void (*end)(struct streams_depot_swap_stream *stream,
+        const struct idem_outcome *outcome);
+};
+struct streams_depot_swap_stream *streams_depot_swap_start(struct idem_channel *channel,
+    const struct idem_call_options *options,
+    const struct streams_depot_swap_callbacks *callbacks);
+void *streams_depot_swap_user(const struct streams_depot_swap_stream *stream);
+void streams_depot_swap_resume(struct streams_depot_swap_stream *stream);
+void streams_depot_swap_release(struct streams_depot_swap_stream *stream);
+
+/* All messages up to this number took effect. And the key of
+ * the one behind it, for options.key of a stream that is to go
+ * on from there; false: not known yet (<idem/stream.h>). */
+int64_t streams_depot_swap_watermark(struct streams_depot_swap_stream *stream);
+bool streams_depot_swap_key(struct streams_depot_swap_stream *stream,
+    char *text) IDEM_MUST_CHECK;
 
 #ifdef __cplusplus
 }
