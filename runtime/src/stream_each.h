@@ -28,9 +28,9 @@ struct stream_each {
     int64_t told;   /* server: the watermark that it has said last */
 };
 
-#define STREAM_TELL_EVERY                                                      \
-    32 /* messages; also whenever nothing more is there                        \
-        */
+/* Messages between two words of the watermark; one is also said whenever
+ * nothing more is there. */
+#define STREAM_TELL_EVERY 32
 
 /* --- The client's: with the lock --- */
 

@@ -54,6 +54,7 @@ try_message(struct idem_bytes bytes)
     view.size = header_message_write(written, sizeof written, &message);
     IDEM_ASSERT(header_message_read(view, &again));
     IDEM_ASSERT(is_same(message.token, again.token));
+    IDEM_ASSERT(message.ack_below == again.ack_below);
 }
 
 /* Left out, it is the first. */
@@ -171,7 +172,7 @@ try_goaway(struct idem_bytes bytes)
 static void
 try_window(struct idem_bytes bytes)
 {
-    uint8_t written[16];
+    uint8_t written[32];
     struct header_window window, again;
     struct idem_bytes view = {written, 0};
 
@@ -180,6 +181,7 @@ try_window(struct idem_bytes bytes)
     view.size = header_window_write(written, sizeof written, &window);
     IDEM_ASSERT(header_window_read(view, &again));
     IDEM_ASSERT(window.credit == again.credit);
+    IDEM_ASSERT(window.watermark == again.watermark);
 }
 
 int

@@ -182,7 +182,7 @@ save_streams(struct idem_bytes message)
 {
     const uint8_t both = FRAME_FLAG_LAST | FRAME_FLAG_MESSAGE;
     const struct idem_bytes none = {NULL, 0};
-    const struct header_window window = {1000};
+    const struct header_window window = {.credit = 1000, .watermark = 70};
     uint8_t header[FRAME_HEADER_MAX], credit[16];
     struct idem_bytes more = {
         credit, header_window_write(credit, sizeof credit, &window)};
