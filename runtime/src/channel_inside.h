@@ -85,7 +85,7 @@ struct link {
     uint32_t last_stream;
     uint32_t roomy_turn; /* which stream writes first when there is room */
     bool ready;          /* SETTINGS were exchanged */
-    bool proved;         /* a call was answered on it */
+    bool proved;         /* a call, or a stream's message, was answered on it */
     bool draining;       /* takes no more */
     bool finished;       /* … and link_finish_empty has ended it */
     struct idem_timer keepalive;
@@ -231,6 +231,10 @@ enum link_placed {
 
 /* With the channel's lock. */
 bool link_has_room(const struct link *link);
+
+/* A call got on here: the next time its address is dialled again without a long
+ * pause. */
+void link_prove(struct link *link);
 
 /* No new calls here; it ends with its last one. True: it had been the link of
  * its address, which wants another. */

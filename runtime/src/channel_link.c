@@ -259,14 +259,20 @@ link_withdraw(struct link *link, struct client_call *call)
 
 /* --- In --- */
 
+void
+link_prove(struct link *link)
+{
+    if (link->proved)
+        return;
+    link->proved = true;
+    link->address->backoff_ms = link->channel->options.connect_backoff_ms;
+}
+
 /* With the lock: a stream is free. True: calls wait for one. */
 static bool
 after_end(struct link *link, bool *over, bool *judging)
 {
-    if (!link->proved) {
-        link->proved = true;
-        link->address->backoff_ms = link->channel->options.connect_backoff_ms;
-    }
+    link_prove(link);
     *over = link_over(link);
     *judging = link->channel->judging;
     return link->channel->waiting != NULL;

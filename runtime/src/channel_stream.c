@@ -157,8 +157,10 @@ find(struct link *link, const struct frame *frame, const char **why)
         *why = "a message of a stream that was never opened";
     else if (call && !call->call.stream)
         *why = "a message of a call that is no stream";
-    else if (call)
+    else if (call) {
         call_ref(&call->call);
+        link_prove(link);
+    }
     pthread_mutex_unlock(&channel->lock);
     return *why ? NULL : call;
 }

@@ -1,0 +1,380 @@
+/* What peers of the wire may not do in a stream whose messages take effect once
+ * each, and what they are told, by hand. docs/wire.md, 9. */
+#include "journal_world.h"
+
+#include "loopback.h"
+#include "wire_client.h"
+
+#include <idem/key.h>
+#include <idem/message.h>
+#include <idem/reason.h>
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define EACH 5 /* streams of OPEN: a client stream, a key for each message */
+#define PEERS 8
+
+static struct journal_world world;
+static char session[IDEM_SESSION_MAX];
+
+static int
+up(void **state)
+{
+    const struct journal_world_options options = {.postgres = false};
+
+    (void)state;
+    journal_world_open(&world, &options);
+    return 0;
+}
+
+static int
+down(void **state)
+{
+    (void)state;
+    journal_world_close(&world);
+    return 0;
+}
+
+static const char *
+key_of(int64_t number)
+{
+    static char key[IDEM_KEY_MAX + 1];
+
+    idem_key_of_session(key, session, number);
+    return key;
+}
+
+/* --- As a client --- */
+
+static void
+meet(struct wire *wire)
+{
+    wire_connect(wire, world.address);
+    wire->stream_window = 65536;
+    assert_true(wire_hello(wire, 0).stream_window > 0);
+}
+
+/* Stream 1, of entries from that number on. */
+static void
+open_at(struct wire *wire, int64_t first, uint64_t ack_below)
+{
+    uint8_t header[FRAME_HEADER_MAX];
+    const struct header_open open = {
+        .method = idem_bytes_of(JOURNAL_WRITE_METHOD),
+        .streams = EACH,
+        .key = idem_bytes_of(key_of(first)),
+        .ack_below = ack_below,
+    };
+    struct frame frame = {
+        .type = FRAME_OPEN, .stream = 1, .header = {header, 0}};
+
+    frame.header.size = header_open_write(header, sizeof header, &open, NULL);
+    wire_send(wire, &frame);
+}
+
+static void
+send_entry(struct wire *wire, int64_t number, uint64_t ack_below, uint8_t flags)
+{
+    uint8_t header[64], bytes[64];
+    const struct header_message said = {.ack_below = ack_below};
+    struct frame frame = {.type = FRAME_MESSAGE,
+                          .flags = FRAME_FLAG_MESSAGE | flags,
+                          .stream = 1,
+                          .header = {header, 0},
+                          .payload = {bytes, 0}};
+
+    frame.header.size = header_message_write(header, sizeof header, &said);
+    frame.payload.size =
+        protobuf_c_message_pack(&journal_entry_of(number)->base, bytes);
+    wire_send(wire, &frame);
+}
+
+static void
+say_last(struct wire *wire)
+{
+    wire_send(wire, &(struct frame){.type = FRAME_MESSAGE,
+                                    .flags = FRAME_FLAG_LAST,
+                                    .stream = 1});
+}
+
+static void
+assert_told(struct wire *wire, enum idem_status status, const char *reason,
+            const char *words)
+{
+    struct header_end end = wire_end(wire, 1);
+    char said[IDEM_MESSAGE_MAX];
+
+    snprintf(said, sizeof said, "%.*s", (int)end.message.size,
+             (const char *)end.message.data);
+    assert_int_equal(end.status, status);
+    if (!strstr(said, words))
+        fail_msg("\"%s\" is missing in: %s", words, said);
+    assert_true(idem_bytes_equal(end.reason, idem_bytes_of(reason)));
+}
+
+static void
+begin_session(void)
+{
+    idem_session_mint(session, idem_clock_system(), 0, 60000);
+}
+
+static void
+an_open_says_what_the_method_is(void **state)
+{
+    static const uint32_t shapes[] = {1, 3, 7, 4};
+    struct wire wire;
+
+    (void)state;
+    begin_session();
+    for (unsigned i = 0; i < 4; i++) {
+        const struct header_open open = {
+            .method = idem_bytes_of(JOURNAL_WRITE_METHOD),
+            .streams = shapes[i],
+            .key = idem_bytes_of(key_of(1))};
+
+        meet(&wire);
+        wire_open_stream(&wire, 1, &open, idem_bytes_of(""));
+        assert_told(&wire, IDEM_UNIMPLEMENTED, "",
+                    "is a client stream with a key for each message, and the "
+                    "client calls it as a");
+        wire_close(&wire);
+    }
+}
+
+static void
+an_open_has_the_key_of_its_first_message(void **state)
+{
+    static const char *const keys[] = {"", "order-1"};
+    static const char *const reasons[] = {IDEM_KEY_MISSING, IDEM_KEY_FORMAT};
+    struct wire wire;
+
+    (void)state;
+    for (unsigned i = 0; i < 2; i++) {
+        const struct header_open open = {
+            .method = idem_bytes_of(JOURNAL_WRITE_METHOD),
+            .streams = EACH,
+            .key = idem_bytes_of(keys[i])};
+        uint8_t header[FRAME_HEADER_MAX];
+        struct frame frame = {
+            .type = FRAME_OPEN, .stream = 1, .header = {header, 0}};
+
+        meet(&wire);
+        frame.header.size =
+            header_open_write(header, sizeof header, &open, NULL);
+        wire_send(&wire, &frame);
+        assert_told(&wire, IDEM_INVALID_ARGUMENT, reasons[i],
+                    JOURNAL_WRITE_METHOD);
+        wire_close(&wire);
+    }
+}
+
+/* The watermark comes with WINDOW, when nothing is left to run, and with END.
+ */
+static void
+the_watermark_is_told(void **state)
+{
+    struct header_window window = {0};
+    struct header_end end;
+    struct frame frame;
+    struct wire wire;
+
+    (void)state;
+    begin_session();
+    meet(&wire);
+    open_at(&wire, 1, 0);
+    for (int64_t i = 1; i <= 3; i++)
+        send_entry(&wire, i, 0, 0);
+    while (window.watermark < 3) {
+        uint64_t before = window.watermark;
+
+        wire_await(&wire, FRAME_WINDOW, &frame);
+        assert_true(header_window_read(frame.header, &window));
+        assert_true(window.watermark > before);
+    }
+    say_last(&wire);
+    end = wire_end(&wire, 1);
+    assert_int_equal(end.status, IDEM_OK);
+    assert_int_equal(end.watermark, 3);
+    wire_close(&wire);
+    assert_journal(&world, key_of(1), 3, true);
+}
+
+/* The same message from many peers at once, while the first one runs. */
+static void
+duplicates_of_a_message_are_one_effect(void **state)
+{
+    unsigned before = journal_runs(&world.journal);
+    struct wire wires[PEERS];
+
+    (void)state;
+    begin_session();
+    journal_hold(&world.journal);
+    for (unsigned i = 0; i < PEERS; i++) {
+        meet(&wires[i]);
+        open_at(&wires[i], 1, 0);
+        send_entry(&wires[i], 1, 0, FRAME_FLAG_LAST);
+    }
+    journal_await_inside(&world.journal, 1);
+    journal_open(&world.journal);
+    for (unsigned i = 0; i < PEERS; i++) {
+        struct header_end end = wire_end(&wires[i], 1);
+
+        assert_int_equal(end.status, IDEM_OK);
+        assert_int_equal(end.watermark, 1);
+        wire_close(&wires[i]);
+    }
+    assert_int_equal(journal_runs(&world.journal), before + 1);
+    assert_journal(&world, key_of(1), 1, true);
+}
+
+static void
+an_acknowledgement_of_what_is_still_to_come_is_refused(void **state)
+{
+    struct wire wire;
+
+    (void)state;
+    begin_session();
+    meet(&wire);
+    open_at(&wire, 1, 2);
+    assert_told(&wire, IDEM_INVALID_ARGUMENT, IDEM_KEY_GAP,
+                "begins with message 1 of its session and acknowledges all "
+                "below 2");
+    wire_close(&wire);
+    meet(&wire);
+    open_at(&wire, 1, 1);
+    send_entry(&wire, 1, 1, 0);
+    send_entry(&wire, 2, 4, 0);
+    assert_told(&wire, IDEM_INTERNAL, "",
+                "message 2 of the session acknowledges all below 4");
+    wire_close(&wire);
+}
+
+static void
+a_message_that_cannot_be_read_ends_the_stream_at_it(void **state)
+{
+    static const uint8_t broken[] = {0xFF, 0xFF, 0xFF};
+    struct header_end end;
+    struct wire wire;
+
+    (void)state;
+    begin_session();
+    meet(&wire);
+    open_at(&wire, 1, 0);
+    send_entry(&wire, 1, 0, 0);
+    wire_send(&wire, &(struct frame){.type = FRAME_MESSAGE,
+                                     .flags = FRAME_FLAG_MESSAGE,
+                                     .stream = 1,
+                                     .payload = {broken, sizeof broken}});
+    send_entry(&wire, 3, 0, FRAME_FLAG_LAST);
+    end = wire_end(&wire, 1);
+    assert_int_equal(end.status, IDEM_INVALID_ARGUMENT);
+    assert_int_equal(end.effect, IDEM_EFFECT_REFUSED);
+    assert_int_equal(end.watermark, 1);
+    wire_close(&wire);
+    assert_journal(&world, key_of(1), 1, false);
+}
+
+/* --- As a server --- */
+
+struct strange {
+    int listener;
+    struct wire wire;
+    struct idem_channel *channel;
+    struct journal_write_stream *stream;
+};
+
+static void
+invite(struct strange *strange)
+{
+    char address[64];
+    unsigned port;
+    struct idem_error err;
+    const struct idem_call_options options = {.timeout_ms = 20000,
+                                              .wait_for_ready = true};
+
+    strange->listener = loopback_listen(&port);
+    snprintf(address, sizeof address, "tcp://127.0.0.1:%u", port);
+    assert_int_equal(idem_client_open(&strange->channel, address, NULL, &err),
+                     IDEM_OK);
+    strange->stream = journal_write_open(strange->channel, &options);
+    wire_accept(&strange->wire, strange->listener);
+    strange->wire.stream_window = 65536;
+    wire_hello(&strange->wire, 0);
+    assert_int_equal(wire_await_open(&strange->wire), 1);
+    assert_int_equal(journal_write_write(strange->stream, journal_entry_of(1)),
+                     IDEM_OK);
+}
+
+static struct idem_outcome
+part(struct strange *strange)
+{
+    struct idem_outcome outcome;
+
+    journal_write_finish(strange->stream, NULL, &outcome);
+    idem_channel_close(strange->channel);
+    wire_close(&strange->wire);
+    close(strange->listener);
+    return outcome;
+}
+
+/* More than was sent took effect? Nobody can know what did. */
+static void
+a_watermark_above_what_was_sent_fails_the_stream(void **state)
+{
+    uint8_t header[32];
+    const struct header_window window = {.watermark = 7};
+    struct frame frame = {
+        .type = FRAME_WINDOW, .stream = 1, .header = {header, 0}};
+    struct strange strange;
+    struct idem_outcome outcome;
+
+    (void)state;
+    invite(&strange);
+    frame.header.size = header_window_write(header, sizeof header, &window);
+    wire_send(&strange.wire, &frame);
+    outcome = part(&strange);
+    assert_int_equal(outcome.status, IDEM_INTERNAL);
+    assert_int_equal(outcome.effect, IDEM_EFFECT_IN_DOUBT);
+    assert_non_null(strstr(outcome.message, "watermark is 7"));
+    assert_int_equal(outcome.watermark, 0);
+}
+
+/* A server from before: its method is another kind, and it says so. */
+static void
+a_server_that_knows_no_such_streams_is_unimplemented(void **state)
+{
+    const struct header_end end = {.status = IDEM_UNIMPLEMENTED,
+                                   .effect = IDEM_EFFECT_REFUSED,
+                                   .message = idem_bytes_of("another kind")};
+    struct strange strange;
+    struct idem_outcome outcome;
+
+    (void)state;
+    invite(&strange);
+    wire_answer(&strange.wire, 1, &end, idem_bytes_of(""));
+    outcome = part(&strange);
+    assert_int_equal(outcome.status, IDEM_UNIMPLEMENTED);
+    assert_string_equal(outcome.message, "another kind");
+    assert_int_equal(outcome.watermark, 0);
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_open_says_what_the_method_is),
+        cmocka_unit_test(an_open_has_the_key_of_its_first_message),
+        cmocka_unit_test(the_watermark_is_told),
+        cmocka_unit_test(duplicates_of_a_message_are_one_effect),
+        cmocka_unit_test(
+            an_acknowledgement_of_what_is_still_to_come_is_refused),
+        cmocka_unit_test(a_message_that_cannot_be_read_ends_the_stream_at_it),
+        cmocka_unit_test(a_watermark_above_what_was_sent_fails_the_stream),
+        cmocka_unit_test(a_server_that_knows_no_such_streams_is_unimplemented),
+    };
+
+    return cmocka_run_group_tests(tests, up, down);
+}
