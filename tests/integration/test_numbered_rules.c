@@ -8,6 +8,7 @@
 #include <idem/key.h>
 #include <idem/message.h>
 #include <idem/reason.h>
+#include <idem/sqlite.h>
 
 #include <stdio.h>
 #include <string.h>
@@ -277,6 +278,44 @@ a_message_that_cannot_be_read_ends_the_stream_at_it(void **state)
     assert_journal(&world, key_of(1), 1, false);
 }
 
+/* --- At registration --- */
+
+/* Nothing says what of it takes effect once. */
+static void
+a_stream_with_a_mode_and_no_unit_is_refused(void **state)
+{
+    struct idem_method methods[3];
+    struct idem_service service = journal_service;
+    char books[TEMPDIR_MAX + 32];
+    const struct idem_sqlite_options sqlite = {
+        .path = tempdir_file(&world.dir, "other", books, sizeof books)};
+    struct idem_store *store;
+    struct idem_server *server;
+    struct idem_error err;
+
+    (void)state;
+    assert_int_equal(service.n_methods, 3);
+    service.methods = methods;
+    for (unsigned i = 0; i < 4; i++) {
+        memcpy(methods, journal_methods, sizeof methods);
+        if (i == 0)
+            methods[0].end = NULL;
+        else if (i < 3)
+            methods[i].each = NULL;
+        else
+            methods[2].streams = IDEM_STREAMS_SERVER; /* it has no messages */
+        assert_int_equal(idem_sqlite_open(&store, &sqlite, &err), IDEM_OK);
+        assert_int_equal(idem_server_open(&server, store, NULL, NULL, &err),
+                         IDEM_OK);
+        assert_int_equal(
+            idem_server_register(server, &service, &journal_handlers,
+                                 sizeof journal_handlers, &world.journal, &err),
+            IDEM_FAILED_PRECONDITION);
+        assert_non_null(strstr(err.message, "what of it takes effect once"));
+        idem_server_free(server);
+    }
+}
+
 /* --- As a server --- */
 
 struct strange {
@@ -372,6 +411,7 @@ main(void)
         cmocka_unit_test(
             an_acknowledgement_of_what_is_still_to_come_is_refused),
         cmocka_unit_test(a_message_that_cannot_be_read_ends_the_stream_at_it),
+        cmocka_unit_test(a_stream_with_a_mode_and_no_unit_is_refused),
         cmocka_unit_test(a_watermark_above_what_was_sent_fails_the_stream),
         cmocka_unit_test(a_server_that_knows_no_such_streams_is_unimplemented),
     };
