@@ -135,6 +135,7 @@ take_watermark(struct client_call *call, uint64_t watermark)
     pthread_mutex_lock(&stream->lock);
     status = stream_each_move(stream, watermark, &err);
     pthread_mutex_unlock(&stream->lock);
+    stream_note_advance(stream);
     if (status != IDEM_OK)
         idem_call_fail_with(&call->call.base, IDEM_EFFECT_IN_DOUBT, &err);
     return status == IDEM_OK;

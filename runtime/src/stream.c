@@ -90,6 +90,16 @@ stream_place(struct idem_stream *stream, struct connection *connection,
 }
 
 void
+stream_note_advance(struct idem_stream *stream)
+{
+    pthread_mutex_lock(&stream->lock);
+    if (stream->advanced)
+        stream->call->base.advanced = true;
+    stream->advanced = false;
+    pthread_mutex_unlock(&stream->lock);
+}
+
+void
 stream_unplace(struct idem_stream *stream)
 {
     struct connection *connection;
@@ -98,6 +108,7 @@ stream_unplace(struct idem_stream *stream)
     connection = stream->connection;
     stream->connection = NULL;
     pthread_mutex_unlock(&stream->lock);
+    stream_note_advance(stream);
     if (connection)
         connection_unref(connection);
 }

@@ -109,6 +109,8 @@ struct idem_stream {
     int64_t granted;         /* credit that the peer has left */
     bool in_ended;           /* the peer's side has, or it has none */
     bool over;               /* nothing is written or read any more */
+    bool advanced;           /* something came in this attempt; for the call's
+                              * base.advanced, which is the walk's */
     struct idem_error error; /* why, when the side did not say; status OK: none
                               */
 
@@ -141,8 +143,12 @@ void stream_fini(struct idem_stream *stream);
 void stream_place(struct idem_stream *stream, struct connection *connection,
                   uint32_t id);
 
-/* No more: the attempt is over. */
+/* No more: the attempt is over. By whoever takes the call back to its walk, as
+ * below. */
 void stream_unplace(struct idem_stream *stream);
+
+/* The call is told that its stream got on, if it did. */
+void stream_note_advance(struct idem_stream *stream);
 
 /* MESSAGE and WINDOW, in the order in which they came. Not IDEM_OK: the peer
  * has broken a rule, which err names, or a limit. Then stream_stir, without any

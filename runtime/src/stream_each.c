@@ -67,7 +67,7 @@ stream_each_move(struct idem_stream *stream, uint64_t watermark,
     while (watermark > (uint64_t)each->watermark) {
         each->watermark++;
         backlog_drop(&stream->written);
-        stream->call->base.advanced = true;
+        stream->advanced = true;
     }
     return IDEM_OK;
 }

@@ -42,7 +42,7 @@ note_mark(struct idem_stream *stream, const struct frame *frame)
 {
     struct header_message header;
 
-    stream->call->base.advanced = true;
+    stream->advanced = true;
     stream->came_since++;
     if (frame->header.size == 0)
         return true;

@@ -169,8 +169,8 @@ static void
 window(struct fuzz_steps *steps, uint32_t stream, uint8_t how)
 {
     struct fuzz_account *account = account_of(steps, stream);
-    const struct header_window window = {how & 128 ? 1U << (how & 31)
-                                                   : how * 64U};
+    const struct header_window window = {.credit = how & 128 ? 1U << (how & 31)
+                                                             : how * 64U};
     uint8_t header[16];
     struct frame frame = {
         .type = FRAME_WINDOW, .stream = stream, .header = {header, 0}};
