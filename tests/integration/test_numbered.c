@@ -258,6 +258,85 @@ in_callbacks_more_is_written_than_is_kept(void **state)
     pthread_mutex_destroy(&writing.lock);
 }
 
+struct asking {
+    int64_t next, last, answered;
+    bool refused; /* each answer once, before it is taken */
+    bool strange;
+    pthread_mutex_t lock;
+    pthread_cond_t ended;
+    bool over;
+    struct idem_outcome outcome;
+};
+
+static void
+ask_on(struct journal_ask_stream *stream)
+{
+    struct asking *asking = journal_ask_user(stream);
+
+    for (; asking->next <= asking->last; asking->next++)
+        if (journal_ask_write(stream, journal_entry_of(asking->next)) !=
+            IDEM_OK)
+            return;
+    journal_ask_end(stream);
+}
+
+static bool
+take_answer(struct journal_ask_stream *stream, const journal_answer *answer)
+{
+    struct asking *asking = journal_ask_user(stream);
+
+    asking->refused = !asking->refused;
+    if (asking->refused) {
+        journal_ask_resume(stream);
+        return false;
+    }
+    asking->strange |= answer->number != ++asking->answered;
+    return true;
+}
+
+static void
+note_last(struct journal_ask_stream *stream, const struct idem_outcome *outcome)
+{
+    struct asking *asking = journal_ask_user(stream);
+
+    pthread_mutex_lock(&asking->lock);
+    asking->over = true;
+    asking->outcome = *outcome;
+    pthread_cond_signal(&asking->ended);
+    pthread_mutex_unlock(&asking->lock);
+}
+
+static void
+in_callbacks_each_entry_is_answered_in_order(void **state)
+{
+    static const struct journal_ask_callbacks callbacks = {
+        .message = take_answer, .writable = ask_on, .end = note_last};
+    struct asking asking = {.next = 1, .last = COUNT};
+    const struct idem_call_options options = {.timeout_ms = 60000,
+                                              .user = &asking};
+    struct journal_ask_stream *stream;
+
+    (void)state;
+    pthread_mutex_init(&asking.lock, NULL);
+    pthread_cond_init(&asking.ended, NULL);
+    journal_fail(&world.journal, 2, IDEM_UNAVAILABLE);
+    stream = journal_ask_start(world.channel, &options, &callbacks);
+    ask_on(stream);
+    pthread_mutex_lock(&asking.lock);
+    while (!asking.over)
+        pthread_cond_wait(&asking.ended, &asking.lock);
+    pthread_mutex_unlock(&asking.lock);
+    journal_ask_release(stream);
+    assert_int_equal(asking.outcome.status, IDEM_OK);
+    assert_int_equal(asking.outcome.attempts, 3);
+    assert_int_equal(asking.outcome.watermark, COUNT);
+    assert_int_equal(asking.answered, COUNT);
+    assert_false(asking.strange);
+    assert_journal(&world, asking.outcome.key, COUNT, false);
+    pthread_cond_destroy(&asking.ended);
+    pthread_mutex_destroy(&asking.lock);
+}
+
 /* --- What is not OK --- */
 
 /* It is recorded: the stream ends with it, and so does a repeat of it. */
@@ -522,6 +601,7 @@ main(int argc, char **argv)
         cmocka_unit_test(a_leased_one_is_once_too),
         cmocka_unit_test(a_bidirectional_one_answers_each_entry_the_same_again),
         cmocka_unit_test(in_callbacks_more_is_written_than_is_kept),
+        cmocka_unit_test(in_callbacks_each_entry_is_answered_in_order),
         cmocka_unit_test(a_final_error_ends_the_stream_at_its_entry),
         cmocka_unit_test(an_error_that_is_not_final_is_repeated_from_its_entry),
         cmocka_unit_test(

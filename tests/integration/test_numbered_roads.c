@@ -1,6 +1,6 @@
 /* Streams whose messages take effect once each, on the roads beside the usual
  * one: connections that get old, a server that goes away, a Redis that lies, a
- * limit. */
+ * limit, a handler as client. */
 #include "journal_world.h"
 
 #include "fake_redis.h"
@@ -9,7 +9,9 @@
 #include <idem/limit.h>
 #include <idem/reason.h>
 #include <idem/shield.h>
+#include <idem/sqlite.h>
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -191,6 +193,85 @@ a_permit_is_a_messages_and_not_the_streams(void **state)
     journal_world_close(&world);
 }
 
+/* --- A handler as client --- */
+
+static struct idem_channel *behind;
+static atomic_uint forwards;
+
+/* Its stream's session follows from its own key: the second run meets what the
+ * first one has done. */
+static enum idem_status
+forward(struct idem_context *context, const journal_entry *entry,
+        journal_answer *answer)
+{
+    struct journal_write_stream *stream = journal_write_open(behind, NULL);
+    bool first = atomic_fetch_add(&forwards, 1) == 0;
+    struct idem_outcome outcome;
+
+    answer->number = entry->number;
+    for (int64_t i = 1; i <= 3; i++)
+        if (journal_write_write(stream, journal_entry_of(i)) != IDEM_OK)
+            break;
+    if (journal_write_finish(stream, NULL, &outcome) != IDEM_OK)
+        return idem_context_fail(context, outcome.status, "%s",
+                                 outcome.message);
+    answer->word = idem_context_printf(context, "%s", outcome.key);
+    if (first)
+        return idem_context_fail(context, IDEM_UNAVAILABLE, "once more");
+    return IDEM_OK;
+}
+
+static struct idem_server *
+serve_in_front(void)
+{
+    static const struct journal_handlers handlers = {.ask = forward};
+    char books[TEMPDIR_MAX + 32];
+    const struct idem_sqlite_options sqlite = {
+        .path = tempdir_file(&world.dir, "front", books, sizeof books)};
+    struct idem_store *store;
+    struct idem_server *server;
+
+    assert_int_equal(idem_sqlite_open(&store, &sqlite, NULL), IDEM_OK);
+    assert_int_equal(idem_server_open(&server, store, NULL, NULL, NULL),
+                     IDEM_OK);
+    assert_int_equal(journal_register(server, &handlers, NULL, NULL), IDEM_OK);
+    assert_int_equal(idem_server_listen(server, "tcp://127.0.0.1:0", NULL),
+                     IDEM_OK);
+    assert_int_equal(idem_server_start(server, NULL), IDEM_OK);
+    return server;
+}
+
+static void
+a_handler_that_runs_again_streams_in_the_same_session(void **state)
+{
+    const struct journal_world_options options = {.postgres = false};
+    struct idem_server *front;
+    struct idem_channel *channel;
+    struct journal_ask_stream *stream;
+    const journal_answer *answer;
+    char key[IDEM_KEY_MAX + 1];
+
+    (void)state;
+    open_world(&options);
+    behind = world.channel;
+    front = serve_in_front();
+    assert_int_equal(
+        idem_client_open(&channel, idem_server_address(front, 0), NULL, NULL),
+        IDEM_OK);
+    stream = journal_ask_open(channel, NULL);
+    assert_int_equal(journal_ask_write(stream, journal_entry_of(1)), IDEM_OK);
+    answer = journal_ask_next(stream);
+    assert_non_null(answer);
+    snprintf(key, sizeof key, "%s", answer->word);
+    assert_int_equal(journal_ask_finish(stream, NULL), IDEM_OK);
+    assert_int_equal(atomic_load(&forwards), 2);
+    assert_int_equal(journal_runs(&world.journal), 3);
+    assert_journal(&world, key, 3, true);
+    idem_channel_close(channel);
+    idem_server_free(front);
+    journal_world_close(&world);
+}
+
 int
 main(void)
 {
@@ -199,6 +280,7 @@ main(void)
         cmocka_unit_test(a_server_that_drains_ends_the_stream_at_a_message),
         cmocka_unit_test(a_redis_that_lies_answers_no_message),
         cmocka_unit_test(a_permit_is_a_messages_and_not_the_streams),
+        cmocka_unit_test(a_handler_that_runs_again_streams_in_the_same_session),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
