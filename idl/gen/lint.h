@@ -14,6 +14,9 @@ void lint_shape(struct complaints *complaints, const struct file *file);
 void lint_policies(struct complaints *complaints, const struct model *model,
                    const struct file *file);
 
+/* What a stream can have of a policy, if the method is one. */
+void lint_stream(struct complaints *complaints, const struct method *method);
+
 /* A method's key: that its fields exist and always have one value. */
 void lint_key(struct complaints *complaints, const struct model *model,
               const struct method *method);

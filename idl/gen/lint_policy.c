@@ -50,64 +50,6 @@ say(const struct check *check, int number, const char *words)
              "method %s: %s", check->method->proto->name, words);
 }
 
-/* Each message is a call of its own, and so is the end of a client stream. */
-static void
-check_numbered_stream(const struct check *check)
-{
-    const struct policy *policy = check->policy;
-
-    if (!policy->key && (*check->options->alias || *check->options->key_group))
-        say(check, *check->options->alias ? ALIAS : KEY_GROUP,
-            "the messages of a stream have the numbers of a session for keys, "
-            "which has one key space: no alias, no key_group");
-    if (policy->states)
-        say(check, TRANSACTION,
-            "transaction STATEMENT is for unary methods: a stream's messages "
-            "run one after another");
-    if (service_probes(check->method))
-        say(check, AFTER_CRASH,
-            "after_crash PROBE is for unary methods: state steps, HOLD or "
-            "REEXECUTE");
-    if (strcmp(policy->oversize, "FAIL") != 0)
-        say(check, OVERSIZE,
-            "a stream's replies are needed whole when it is begun again: "
-            "oversize FAIL only");
-}
-
-/* What has a record: an effect, and messages that are read of it. */
-static void
-check_resumed_stream(const struct check *check)
-{
-    const struct policy *policy = check->policy;
-
-    if (policy->states)
-        say(check, TRANSACTION,
-            "a stream's effect has no reply: not with transaction STATEMENT");
-    if (service_probes(check->method))
-        say(check, AFTER_CRASH,
-            "a stream's effect has no reply: not with after_crash PROBE");
-    if (strcmp(policy->oversize, "FAIL") != 0)
-        say(check, OVERSIZE,
-            "what a stream keeps is needed to resume it: oversize FAIL only");
-}
-
-static void
-check_streaming(const struct check *check)
-{
-    if (!service_streams(check->method))
-        return;
-    if (check->policy->records && check->policy->answers_later)
-        say(check, DISPATCH, "a stream with a mode runs on the POOL");
-    if (service_numbers(check->method))
-        check_numbered_stream(check);
-    if (service_resumes(check->method))
-        check_resumed_stream(check);
-    if (check->options->dispatch == DISPATCH_IS(INLINE))
-        say(check, DISPATCH,
-            "dispatch INLINE is for unary methods: a stream's handler runs on "
-            "the POOL, or with ASYNC in callbacks");
-}
-
 static void
 check_mode(const struct check *check)
 {
@@ -347,7 +289,7 @@ check_method(struct complaints *complaints, const struct model *model,
                                 method->policy.options};
     const method_policy *o = check.options;
 
-    check_streaming(&check);
+    lint_stream(complaints, method);
     check_mode(&check);
     check_unused(&check);
     check_numbers(&check);
