@@ -431,6 +431,9 @@ a_sessions_key_can_be_taken_apart(void **state)
 static void
 what_is_no_sessions_key_is_not_taken_apart(void **state)
 {
+    static const char too_long[] =
+        "ids_0190b6a5c0007000800000000000abcd0190b6a5c0007000800000000000abcd_"
+        "60_1_00000000";
     static const char *const texts[] = {
         "",
         "ids_",
@@ -440,8 +443,7 @@ what_is_no_sessions_key_is_not_taken_apart(void **state)
         "ids_0190b6a5c0007000800000000000abcd_60__00000000",
         "ids_0190b6a5c0007000800000000000abcd_60_12x00000000",
         "ids_0190b6a5c0007000800000000000abcd_60_99999999999999999999_00000000",
-        "ids_0190b6a5c0007000800000000000abcd0190b6a5c0007000800000000000abcd_"
-        "60_1_00000000",
+        too_long,
         "ids_1_00000000",
     };
     char session[IDEM_SESSION_MAX];
