@@ -2,12 +2,14 @@
 #define CONNECTION_INSIDE_H
 
 #include "connection.h"
+#include "head_start.h"
 #include "inbox.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
 
-/* What connection.c (its life, reading) and connection_send.c share. */
+/* What connection.c (its life), connection_read.c and connection_send.c share.
+ */
 
 #define CONNECTION_CROWDED                                                     \
     262144 /* bytes unwritten over which streams wait                          \
@@ -33,12 +35,13 @@ struct connection {
     struct connection_options options;
     atomic_uint refs; /* the user's, the reader's, one for a send in flight */
 
-    atomic_uint_least64_t heard; /* receives that brought something */
-    struct inbox inbox;          /* the reader's */
-    enum stage stage;            /* the reader's */
-    _Atomic int64_t begun_ns;    /* when the frame that is not whole began; 0:
-                                  * none is, or it is not read on */
-    atomic_size_t begun_size;    /* of that frame */
+    atomic_uint_least64_t heard;  /* receives that brought something */
+    struct inbox inbox;           /* the reader's */
+    enum stage stage;             /* the reader's */
+    struct head_start head_start; /* the reader's */
+    _Atomic int64_t begun_ns;     /* when the frame that is not whole began; 0:
+                                   * none is, or it is not read on */
+    atomic_size_t begun_size;     /* of that frame */
     struct connection_limits peer;
     bool plain, local;    /* since the preface: a plain client, over ipc */
     uint32_t plain_calls; /* the reader's: a plain client does not count them */
