@@ -3,7 +3,6 @@
 /* A write, and the wake-up at its other end, take about 8 us of both processes:
  * less work than this is not worth one more of them. */
 #define PART_NS 20000
-#define SITS_OUT_MAX 256 /* batches; then it is tried again */
 
 /* For more than half of the time that the batch before took: it was the other
  * end's turn. */
@@ -20,18 +19,6 @@ turn_before(const struct head_start *head_start, int64_t now_ns)
     return head_start->size > 0
                ? (now_ns - head_start->begun_ns) / head_start->size
                : 0;
-}
-
-static void
-judge(struct head_start *head_start, bool helped)
-{
-    if (helped) {
-        head_start->failures = 0;
-        return;
-    }
-    head_start->sits_out = 1U << head_start->failures;
-    if (head_start->sits_out < SITS_OUT_MAX)
-        head_start->failures++;
 }
 
 /* What disturbs makes a turn longer, never shorter. */
@@ -51,15 +38,16 @@ head_start_begin(struct head_start *head_start, int64_t now_ns)
     bool waited = has_waited(head_start, now_ns);
 
     if (head_start->given) {
-        judge(head_start, !waited && turn_ns < head_start->turn_ns -
-                                                   head_start->turn_ns / 8);
+        trial_judge(&head_start->trial,
+                    !waited && turn_ns < head_start->turn_ns -
+                                             head_start->turn_ns / 8);
     } else if (head_start->worked_ns >= PART_NS) {
         if (waited)
             note_turn(head_start, turn_ns);
-        head_start->sits_out -= head_start->sits_out > 0;
+        trial_pass(&head_start->trial);
     }
     head_start->wanted =
-        waited && head_start->turn_ns > 0 && head_start->sits_out == 0;
+        waited && head_start->turn_ns > 0 && trial_is_on(&head_start->trial);
     head_start->given = false;
     head_start->begun_ns = head_start->left_ns = now_ns;
 }

@@ -1,7 +1,8 @@
 #ifndef HEAD_START_H
 #define HEAD_START_H
 
-#include <stdbool.h>
+#include "trial.h"
+
 #include <stdint.h>
 
 /* When the answers to frames that were read together leave. All at their end
@@ -26,10 +27,9 @@ struct head_start {
     int64_t worked_ns; /* it took so long, without the wait behind it */
     unsigned size;     /* its frames */
 
-    int64_t turn_ns;   /* of a frame without one, with its part of the wait; 0:
-                        * not known */
-    unsigned sits_out; /* so many batches more */
-    unsigned failures; /* in a row */
+    int64_t turn_ns;    /* of a frame without one, with its part of the wait; 0:
+                         * not known */
+    struct trial trial; /* of batches */
 };
 
 /* A batch begins, after a wait. */

@@ -1,21 +1,32 @@
 #include "io_loop.h"
 
+#include "spin.h"
+
 #include <errno.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include <idem/clock.h>
+#include <idem/threads.h>
+
+#define NS_PER_US 1000
 #define LOOPS_MAX 4
 #define EVENTS_MAX 64 /* of one wait */
+/* Of as many events and more each is answered by itself: the answers gather
+ * while the thread sleeps. */
+#define MANY 8
 
 struct io_loop {
     int epoll,
         bell; /* the bell is an eventfd: there is something in the queue */
     pthread_mutex_t lock; /* guards the queue, and queued and dropping */
     struct io_source *first, *last;
-    bool awake; /* looks at the queue before it waits again */
+    bool awake;       /* looks at the queue before it waits again */
+    struct spin spin; /* the thread's */
 };
 
 static struct {
@@ -26,7 +37,14 @@ static struct {
     struct io_loop loops[LOOPS_MAX];
 } all = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-static _Thread_local const struct io_loop *here;
+static _Thread_local struct io_loop *here;
+static atomic_uint spin_us = IDEM_SPIN_US;
+
+void
+idem_threads_set_spin_us(unsigned us)
+{
+    atomic_store(&spin_us, us < IDEM_SPIN_US_MAX ? us : IDEM_SPIN_US_MAX);
+}
 
 /* --- The thread --- */
 
@@ -108,17 +126,53 @@ may_sleep(struct io_loop *loop)
     return sleeps;
 }
 
+static int64_t
+now(void)
+{
+    const struct idem_clock *clock = idem_clock_system();
+
+    return clock->monotonic_ns(clock);
+}
+
+/* Before it sleeps; 0: nothing came. */
+static int
+look_a_while(struct io_loop *loop, struct epoll_event events[EVENTS_MAX])
+{
+    int64_t limit_ns = (int64_t)atomic_load(&spin_us) * NS_PER_US;
+    int n;
+
+    if (!spin_begin(&loop->spin, limit_ns, now()))
+        return 0;
+    do
+        n = epoll_wait(loop->epoll, events, EVENTS_MAX, 0);
+    while (n == 0 && spin_goes_on(&loop->spin, now()));
+    spin_end(&loop->spin, n > 0, now());
+    return n;
+}
+
+/* before: events of the wait before. */
+static int
+wait_for(struct io_loop *loop, struct epoll_event events[EVENTS_MAX],
+         int before)
+{
+    int n;
+
+    if (!may_sleep(loop))
+        return epoll_wait(loop->epoll, events, EVENTS_MAX, 0);
+    n = before >= MANY ? 0 : look_a_while(loop, events);
+    return n != 0 ? n : epoll_wait(loop->epoll, events, EVENTS_MAX, -1);
+}
+
 static void *
 run(void *with)
 {
     struct io_loop *loop = with;
     struct epoll_event events[EVENTS_MAX];
+    int n = 0;
 
     here = loop;
     for (;;) {
-        int n = epoll_wait(loop->epoll, events, EVENTS_MAX,
-                           may_sleep(loop) ? -1 : 0);
-
+        n = wait_for(loop, events, n);
         for (int i = 0; i < n; i++) {
             struct io_source *source = events[i].data.ptr;
 
@@ -230,6 +284,13 @@ io_loop_watch(struct io_source *source, uint32_t events)
     return epoll_ctl(epoll, EPOLL_CTL_MOD, source->fd, &event) == 0 ||
            (errno == ENOENT &&
             epoll_ctl(epoll, EPOLL_CTL_ADD, source->fd, &event) == 0);
+}
+
+void
+io_loop_sent(const struct io_source *source)
+{
+    if (here == source->loop)
+        spin_sent(&here->spin);
 }
 
 int

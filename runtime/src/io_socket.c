@@ -165,7 +165,8 @@ receive_ready(struct stream *stream, uint32_t events)
 
 /* What the socket takes of the parts; < 0: nothing now, or failed. */
 static ssize_t
-write_some(int fd, const struct idem_bytes *parts, unsigned n)
+write_some(const struct stream *stream, const struct idem_bytes *parts,
+           unsigned n)
 {
     struct iovec vector[IO_PARTS];
     struct msghdr message = {.msg_iov = vector, .msg_iovlen = n};
@@ -177,8 +178,10 @@ write_some(int fd, const struct idem_bytes *parts, unsigned n)
         vector[i].iov_len = parts[i].size;
     }
     do
-        written = sendmsg(fd, &message, MSG_NOSIGNAL);
+        written = sendmsg(stream->source.fd, &message, MSG_NOSIGNAL);
     while (written < 0 && errno == EINTR);
+    if (written > 0)
+        io_loop_sent(&stream->source);
     return written;
 }
 
@@ -191,7 +194,7 @@ send_now(struct io_stream *base, const struct idem_bytes *parts, unsigned n)
 
     pthread_mutex_lock(&out->lock);
     if (!out->closed)
-        written = write_some(stream->source.fd, parts, n);
+        written = write_some(stream, parts, n);
     pthread_mutex_unlock(&out->lock);
     return written > 0 ? (size_t)written : 0;
 }
@@ -244,7 +247,7 @@ write_pending(struct stream *stream, enum idem_status *result)
 
     *result = IDEM_OK;
     while (!out->closed && out->n_parts > 0) {
-        ssize_t n = write_some(stream->source.fd, out->parts, out->n_parts);
+        ssize_t n = write_some(stream, out->parts, out->n_parts);
 
         if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK) &&
             watch_room(stream, true))
