@@ -64,7 +64,10 @@ endpoint_flush(struct connection *connection)
 
 /* --- OPENs that came together --- */
 
-#define GATHERED_MAX 32 /* jobs; then they are pushed before the frames end */
+/* Jobs; then they are pushed before the frames end, so that a worker begins
+ * while the rest is read. A push costs a lock, and a wake-up when none works.
+ */
+#define GATHERED_MAX 8
 
 static _Thread_local struct {
     struct peer *peer; /* whose; NULL: nothing is gathered now */
