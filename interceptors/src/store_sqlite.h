@@ -36,6 +36,7 @@ struct sqlite_tx {
     struct idem_tx base;
     struct sqlite_db *db;
     bool gone; /* a failure made sqlite roll it back by itself */
+    bool lent; /* the handler got the connection itself */
 };
 
 /* First in, first out, linked by ticket->next. Zeroed is empty. */

@@ -230,6 +230,16 @@ sqlite_db_change(struct sqlite_db *db, struct sqlite3_stmt *statement,
     return changed;
 }
 
+void
+sqlite_db_end_statements(struct sqlite_db *db)
+{
+    sqlite3_stmt *at = NULL;
+
+    while ((at = sqlite3_next_stmt(db->handle, at)))
+        if (sqlite3_stmt_busy(at))
+            sqlite3_reset(at);
+}
+
 bool
 sqlite_db_in_transaction(const struct sqlite_db *db)
 {

@@ -43,6 +43,10 @@ void sqlite_bind_bytes(struct sqlite3_stmt *statement, int at,
 int sqlite_db_change(struct sqlite_db *db, struct sqlite3_stmt *statement,
                      struct idem_error *err);
 
+/* Reset the statements that somebody is in the middle of: they would hold the
+ * connection at what the file was when they began. */
+void sqlite_db_end_statements(struct sqlite_db *db);
+
 /* End the transaction without a trace, if one is open. */
 void sqlite_db_rollback(struct sqlite_db *db);
 bool sqlite_db_in_transaction(const struct sqlite_db *db);

@@ -192,7 +192,10 @@ postgres(struct idem_tx *tx)
 static struct sqlite3 *
 sqlite(struct idem_tx *tx)
 {
-    return ((struct sqlite_tx *)tx)->db->handle;
+    struct sqlite_tx *ours = (struct sqlite_tx *)tx;
+
+    ours->lent = true;
+    return ours->db->handle;
 }
 
 static const struct tx_ops ops = {exec, postgres, sqlite};
@@ -225,4 +228,6 @@ void
 sqlite_tx_fini(struct sqlite_tx *tx)
 {
     sqlite3_progress_handler(tx->db->handle, 0, NULL, NULL);
+    if (tx->lent)
+        sqlite_db_end_statements(tx->db);
 }

@@ -4,6 +4,7 @@
 #include "tx.h"
 
 #include <idem/sqlite.h>
+#include <sqlite3.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -297,6 +298,40 @@ another_process_is_waited_for_and_then_told_of(void **state)
     call_close(&late);
 }
 
+/* What reads on holds the writer back at what the file was then, and nothing
+ * can be written once another process has. */
+static void
+a_statement_that_a_handler_leaves_is_ended(void **state)
+{
+    struct sqlite_world *world = *state;
+    struct suite other = world->suite;
+    struct suite_call call;
+    struct sqlite3 *handle;
+    sqlite3_stmt *left = NULL;
+    char key[IDEM_KEY_MAX + 1];
+
+    other.store = world->factory.open(world);
+    open_mine(world, &call, IDEM_MODE_TRANSACTION);
+    handle = call.ticket.tx->ops->sqlite(call.ticket.tx);
+    assert_int_equal(sqlite3_prepare_v2(handle,
+                                        "SELECT 1 UNION ALL SELECT amount FROM "
+                                        "effects UNION ALL SELECT 2",
+                                        -1, &left, NULL),
+                     SQLITE_OK);
+    assert_int_equal(sqlite3_step(left), SQLITE_ROW);
+    assert_int_equal(call_complete(&call, IDEM_OK, "1"), IDEM_VERDICT_MINE);
+    suite_key(&other, key);
+    assert_int_equal(suite_claim_once(&other, key, IDEM_MODE_TRANSACTION, 1),
+                     IDEM_VERDICT_MINE);
+    suite_key(&other, key);
+    assert_int_equal(
+        suite_claim_once(&world->suite, key, IDEM_MODE_TRANSACTION, 1),
+        IDEM_VERDICT_MINE);
+    sqlite3_finalize(left);
+    idem_store_free(other.store);
+    call_close(&call);
+}
+
 static enum idem_status
 open_path(struct sqlite_world *world, const char *path, const char *schema)
 {
@@ -421,6 +456,7 @@ main(void)
         IN_A_WORLD(a_handler_that_begins_another_transaction_is_in_doubt),
         IN_A_WORLD(a_statement_ends_at_the_deadline),
         IN_A_WORLD(another_process_is_waited_for_and_then_told_of),
+        IN_A_WORLD(a_statement_that_a_handler_leaves_is_ended),
         IN_A_WORLD(a_file_that_cannot_be_is_refused_with_words),
         IN_A_WORLD(a_schema_of_the_service_that_is_wrong_is_refused),
         IN_A_WORLD(a_file_of_a_newer_library_is_refused),

@@ -117,7 +117,8 @@ IDEM_API struct idem_bytes idem_rows_bytes(const struct idem_rows *rows,
 /* The connection itself, for what SQL through idem_sql cannot do; NULL when the
  * authority is another one, and for a method with a group. Whoever commits on
  * it makes the call fail. That of PostgreSQL is closed behind the call: nobody
- * knows what was set on it. */
+ * knows what was set on it. On that of sqlite statements that were left in the
+ * middle are reset. */
 struct pg_conn;
 struct sqlite3;
 IDEM_API struct pg_conn *idem_context_postgres(struct idem_context *context);
