@@ -107,6 +107,53 @@ of_a_claim_and_an_abandon_elsewhere_exactly_one_wins(void **state)
     idem_store_free(other.store);
 }
 
+/* As a server does: until it is known. */
+static enum idem_verdict
+run_until_known(struct suite_call *call)
+{
+    enum idem_verdict verdict = call_await(call);
+
+    while (verdict == IDEM_VERDICT_RUNNING || verdict == IDEM_VERDICT_CONFLICT)
+        verdict = call_run(call);
+    return verdict;
+}
+
+/* Fault 74, with transaction STATEMENT, which takes no lock that tells of it.
+ */
+static void
+of_a_statement_and_an_abandon_elsewhere_exactly_one_wins(void **state)
+{
+    struct suite *suite = *state;
+    struct suite other = another_server(suite);
+    unsigned ran = 0;
+
+    for (unsigned i = 0; i < RACES / 10; i++) {
+        struct suite_call run, abandon;
+        char key[IDEM_KEY_MAX + 1];
+        bool mine;
+
+        suite_key(suite, key);
+        call_open(&run, suite, key, IDEM_MODE_TRANSACTION, 1);
+        call_open(&abandon, &other, key, IDEM_MODE_TRANSACTION, 1);
+        abandon.ticket.fingerprint.version = 0;
+        call_add_effect(&run, 1);
+        call_start(&run, suite->store->ops->run);
+        call_start(&abandon, other.store->ops->abandon);
+        mine = run_until_known(&run) == IDEM_VERDICT_MINE;
+        (void)call_await(&abandon);
+        if (mine)
+            judge_run(&abandon);
+        else
+            assert_int_equal(run.ticket.verdict, IDEM_VERDICT_ABANDONED);
+        assert_int_equal(suite_effects(suite, key), mine);
+        ran += mine;
+        call_close(&abandon);
+        call_close(&run);
+    }
+    print_message("%u of %u ran\n", ran, RACES / 10);
+    idem_store_free(other.store);
+}
+
 /* Fault 73 and D8: the first late attempt does not use the refusal up, nor does
  * maintenance. */
 static void
@@ -142,6 +189,8 @@ suite_run_abandon(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(of_a_claim_and_an_abandon_elsewhere_exactly_one_wins),
+        cmocka_unit_test(
+            of_a_statement_and_an_abandon_elsewhere_exactly_one_wins),
         cmocka_unit_test(every_late_attempt_of_an_abandoned_key_is_refused),
     };
 
