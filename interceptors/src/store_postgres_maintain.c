@@ -1,6 +1,7 @@
 #include "store_postgres_maintain.h"
 
 #include "fault.h"
+#include "store_postgres_drop.h"
 #include "store_postgres_error.h"
 
 #include <inttypes.h>
@@ -8,22 +9,16 @@
 #include <stdio.h>
 #include <time.h>
 
-#define MAINTAIN_LOCK INT64_C(0x6964656d6d61696e) /* "idemmain" */
 #define STATEMENT_NS INT64_C(60000000000)
 #define DAY_MS INT64_C(86400000)
 #define REAP_BATCH 1000
 #define REAP_BATCHES 100 /* a turn, so that a turn ends */
 
-/* A day that has seen no key may see one yet that was minted on it. */
-#define WINDOW_FLOOR_MS (DAY_MS + INT64_C(3600000))
-
-#define NOW_MS "floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint"
-
 #define TOMORROW                                                               \
     "SELECT count(*) FROM idem_day AS d JOIN pg_class AS c ON c.relname = "    \
     "'idem_record_' || to_char(date '1970-01-01' + d.day, 'YYYYMMDD') "        \
     "JOIN pg_inherits AS i ON i.inhrelid = c.oid AND i.inhparent = "           \
-    "'idem_record'::regclass WHERE d.open AND d.day = " NOW_MS                 \
+    "'idem_record'::regclass WHERE d.open AND d.day = " PG_NOW_MS              \
     " / 86400000 + 1"
 
 enum idem_status
@@ -60,7 +55,7 @@ pg_do(struct pg_link *link, const char *sql, struct idem_error *err)
 static enum idem_status
 begin(struct pg_link *link, bool *mine, struct idem_error *err)
 {
-    int64_t lock = MAINTAIN_LOCK, got = 0;
+    int64_t lock = PG_MAINTAIN_LOCK, got = 0;
     enum idem_status status = pg_do(link, "BEGIN", err);
 
     if (status == IDEM_OK)
@@ -86,9 +81,8 @@ end(struct pg_link *link, enum idem_status status, struct idem_error *err)
     return status;
 }
 
-/* "20261129" of a day since 1970 UTC. */
-static void
-name_day(char *text, size_t size, int64_t day)
+void
+pg_name_day(char *text, size_t size, int64_t day)
 {
     time_t seconds = (time_t)(day * (DAY_MS / 1000));
     struct tm date;
@@ -112,10 +106,10 @@ bound_day(char *text, size_t size, int64_t day)
 static enum idem_status
 make_day(struct pg_link *link, int64_t day, struct idem_error *err)
 {
-    char name[16], from[48], to[48], sql[512];
+    char name[PG_DAY_NAME_MAX], from[48], to[48], sql[512];
     enum idem_status status;
 
-    name_day(name, sizeof(name), day);
+    pg_name_day(name, sizeof(name), day);
     bound_day(from, sizeof(from), day);
     bound_day(to, sizeof(to), day + 1);
     snprintf(sql, sizeof(sql),
@@ -145,7 +139,7 @@ make_missing(struct pg_link *link, unsigned days_ahead, struct idem_error *err)
 {
     int64_t today = 0, first = 0;
     enum idem_status status =
-        pg_ask(link, "SELECT " NOW_MS " / 86400000", 0, NULL, &today, err);
+        pg_ask(link, "SELECT " PG_NOW_MS " / 86400000", 0, NULL, &today, err);
 
     if (status == IDEM_OK)
         status =
@@ -168,66 +162,6 @@ pg_make_days(struct pg_link *link, unsigned days_ahead, struct idem_error *err)
     if (!mine)
         return status;
     return end(link, make_missing(link, days_ahead, err), err);
-}
-
-/* Close a day and drop its partition, in one transaction. A claim that tells a
- * longer window meanwhile either comes first, and keeps the day, or finds it
- * closed. */
-static enum idem_status
-drop_day(struct pg_link *link, int64_t day, struct idem_error *err)
-{
-    const int64_t values[] = {day, WINDOW_FLOOR_MS};
-    char name[16], sql[64];
-    int64_t closed = 0;
-    enum idem_status status = pg_ask(
-        link,
-        "UPDATE idem_day SET open = false WHERE day = $1::bigint AND open AND "
-        "(day + 1) * 86400000::bigint + greatest(max_window_ms, $2::bigint) "
-        "< " NOW_MS,
-        2, values, &closed, err);
-
-    if (status != IDEM_OK || closed == 0)
-        return status;
-    name_day(name, sizeof(name), day);
-    snprintf(sql, sizeof(sql), "DROP TABLE IF EXISTS idem_record_%s", name);
-    (void)IDEM_FAULT("postgres.maintain.drop");
-    return pg_do(link, sql, err);
-}
-
-/* The first day that is over, after a given one; 0: none. */
-static enum idem_status
-next_over(struct pg_link *link, int64_t after, int64_t *day,
-          struct idem_error *err)
-{
-    const int64_t values[] = {after, WINDOW_FLOOR_MS};
-
-    return pg_ask(link,
-                  "SELECT coalesce(min(day), 0)::bigint FROM idem_day WHERE "
-                  "open AND day > $1::bigint AND (day + 1) * 86400000::bigint "
-                  "+ greatest(max_window_ms, $2::bigint) < " NOW_MS,
-                  2, values, day, err);
-}
-
-static enum idem_status
-drop_over(struct pg_link *link, struct idem_error *err)
-{
-    int64_t day = 0;
-    enum idem_status status = next_over(link, day, &day, err);
-
-    while (status == IDEM_OK && day > 0) {
-        bool mine;
-
-        status = begin(link, &mine, err);
-        if (!mine)
-            return status;
-        /* Open transactions hold the table: the next turn drops it. */
-        status = end(link, drop_day(link, day, err), err);
-        if (status == IDEM_ABORTED)
-            status = IDEM_OK;
-        if (status == IDEM_OK)
-            status = next_over(link, day, &day, err);
-    }
-    return status;
 }
 
 static const char *const reaps[] = {
@@ -298,7 +232,7 @@ pg_maintain(const struct pg_link_options *options, unsigned days_ahead,
     if (status == IDEM_OK)
         status = pg_make_days(&link, days_ahead, err);
     if (status == IDEM_OK)
-        status = drop_over(&link, err);
+        status = pg_drop_over(&link, err);
     if (status == IDEM_OK)
         status = reap(&link, err);
     status = check_tomorrow(&link, status, err);

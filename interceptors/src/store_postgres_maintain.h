@@ -6,6 +6,10 @@
 /* Upkeep, on a connection of its own. Blocks. One process at a time does it;
  * the others find nothing to do. */
 
+#define PG_MAINTAIN_LOCK INT64_C(0x6964656d6d61696e) /* "idemmain" */
+#define PG_NOW_MS "floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint"
+#define PG_DAY_NAME_MAX 16
+
 /* Make the partitions of today and days_ahead, drop those whose windows are
  * over, reap opaque keys in bounded batches. */
 enum idem_status pg_maintain(const struct pg_link_options *options,
@@ -14,6 +18,9 @@ enum idem_status pg_maintain(const struct pg_link_options *options,
 /* Only the partitions. */
 enum idem_status pg_make_days(struct pg_link *link, unsigned days_ahead,
                               struct idem_error *err);
+
+/* "20261129" of a day since 1970 UTC. */
+void pg_name_day(char *text, size_t size, int64_t day);
 
 /* The schema that the database has; 0: none. */
 enum idem_status pg_schema_version(struct pg_link *link, int64_t *version,
