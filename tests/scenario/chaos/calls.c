@@ -12,7 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define RECENT 8 /* keys that are called again soon */
+#define RECENT 8      /* keys that are called again soon */
+#define OTHER 1000000 /* more than there are keys */
 #define WINDOW_MS 3600000
 #define SETTLE_TRIES 60
 #define SETTLE_MS 5000
@@ -36,6 +37,7 @@ static const struct {
     {effects_push, &effects_push_method, CHECKER_RUN_ONCE},
     {effects_push_step, &effects_push_step_method, CHECKER_RUN_ONCE},
     {effects_push_again, &effects_push_again_method, CHECKER_RUN_AGAIN},
+    {effects_push_probe, &effects_push_probe_method, CHECKER_RUN_AGAIN},
 };
 #define METHODS (sizeof(methods) / sizeof(methods[0]))
 
@@ -68,18 +70,20 @@ struct plan {
     unsigned key, server;
     int64_t timeout_ms;
     bool abandon;
+    bool other; /* another request under the key (fault 45) */
 };
 
 /* --- One attempt --- */
 
-/* A key's request is the same whenever it is made. */
+/* A key has one request, and another one that somebody sends by mistake: whose
+ * it is, is who comes first. */
 static effects_add_request
-request_of(const struct calls *calls, unsigned key)
+request_of(const struct calls *calls, unsigned key, bool other)
 {
     uint64_t luck = dice_mix(calls->options->seed ^ key);
     effects_add_request request = EFFECTS_ADD_REQUEST_INIT;
 
-    request.amount = key + 1;
+    request.amount = key + 1 + (other ? OTHER : 0);
     request.hold_ms = luck % 8 == 0 ? (int64_t)(luck >> 8) % 400 : 0;
     if ((methods[key % METHODS].call == effects_add ||
          methods[key % METHODS].call == effects_add_grouped) &&
@@ -112,9 +116,9 @@ digest_of(const effects_add_reply *reply)
 
 /* True: what became of the key is known. */
 static bool
-call(struct calls *calls, const struct plan *plan)
+call(struct calls *calls, struct plan *plan)
 {
-    effects_add_request request = request_of(calls, plan->key);
+    effects_add_request request = request_of(calls, plan->key, plan->other);
     const struct idem_call_options options = {.key = calls->keys[plan->key],
                                               .timeout_ms = plan->timeout_ms,
                                               .wait_for_ready = true};
@@ -136,6 +140,10 @@ call(struct calls *calls, const struct plan *plan)
     }
     effects_add_reply_free(reply);
     keep(calls, plan->key, &told);
+    if (strcmp(outcome.reason, IDEM_KEY_REUSED) == 0) {
+        plan->other = !plan->other;
+        return false;
+    }
     return outcome.final || strcmp(outcome.reason, IDEM_KEY_IN_DOUBT) == 0;
 }
 
@@ -203,6 +211,7 @@ draw(struct calls *calls, struct plan *plan)
         plan->server = dice_roll(&calls->dice, SITE_SERVERS);
         plan->timeout_ms = 50 + dice_roll(&calls->dice, 4000);
         plan->abandon = dice_roll(&calls->dice, 40) == 0;
+        plan->other = dice_roll(&calls->dice, 12) == 0;
     }
     pthread_mutex_unlock(&calls->lock);
     return drawn;

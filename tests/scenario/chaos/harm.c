@@ -117,6 +117,17 @@ freeze_redis(struct site *site, struct calls *calls, struct dice *dice)
     redis_thaw(site->redis);
 }
 
+/* As one that a failover has left behind: it answers, and takes nothing. */
+static void
+demote_redis(struct site *site, struct calls *calls, struct dice *dice)
+{
+    char reply[64];
+
+    redis_say(site->redis, "REPLICAOF 127.0.0.1 1", reply, sizeof(reply));
+    (void)calls_wait(calls, dice_roll(dice, 500));
+    redis_say(site->redis, "REPLICAOF NO ONE", reply, sizeof(reply));
+}
+
 static const struct {
     harm_fn *harm;
     const char *text;

@@ -20,7 +20,8 @@
     X(HOLD_LINKS, hold_links, "PostgreSQL silent for a while")                 \
     X(FLUSH_REDIS, flush_redis, "Redis flushed")                               \
     X(RESTART_REDIS, restart_redis, "Redis killed")                            \
-    X(FREEZE_REDIS, freeze_redis, "Redis frozen for a while")
+    X(FREEZE_REDIS, freeze_redis, "Redis frozen for a while")                  \
+    X(DEMOTE_REDIS, demote_redis, "Redis a replica for a while")
 
 enum harm {
 #define HARM_ENUM(name, function, text) HARM_##name,
