@@ -68,8 +68,12 @@ struct pg_session {
     bool in_front; /* a statement of the group goes in front of the handler's
                     * next one: */
     enum statement front;
-    bool taken;          /* … over a released record: complete updates it */
-    char savepoint[40];  /* … before the handler's work */
+    int64_t begun_ms; /* … then, by the database's clock */
+    bool taken;       /* … over a released record: complete updates it */
+    bool touched;     /* … by its handler */
+    bool guarded; /* … and there is a savepoint in front of its work … */
+    bool guarded_late; /* … but not of all of it: */
+    char savepoint[40];
     unsigned savepoints; /* made so far */
     pthread_t thread;
 

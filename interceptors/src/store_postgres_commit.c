@@ -11,9 +11,18 @@
 
 /* The end of mode TRANSACTION (semantics.md 4.4, b4 to b6). The record is
  * written by an INSERT that fails when a rival was first, so that the COMMIT
- * behind it in the same round trip cannot commit the handler's work alone. */
+ * behind it in the same round trip cannot commit the handler's work alone. A
+ * "no" is recorded without that work: behind the savepoint, or in a transaction
+ * of its own right behind the one that is rolled back. */
 
-enum closing { SAVED, RECORDED, COMMITTED, CLOSING };
+#define CLOSING_MAX 5
+
+/* The queries of the last round trip. */
+struct closing {
+    char saved[PG_GUARD_MAX];
+    struct pg_query queries[CLOSING_MAX];
+    unsigned n, recorded; /* the record's; COMMIT is the last */
+};
 
 static void
 fail_with(struct idem_ticket *ticket, const PGresult *result)
@@ -36,7 +45,8 @@ discard(struct pg_session *session, struct idem_ticket *ticket,
 static void
 roll_back(struct pg_session *session)
 {
-    struct pg_query query = pg_text_query("ROLLBACK");
+    struct pg_query query =
+        pg_session_query(session, SQL_ROLLBACK, false, NULL);
     enum pg_end end = pg_session_run(session, &query, 1);
 
     if (end == PG_OK && !pg_query_ok(&query))
@@ -137,18 +147,22 @@ tell_recorded_error(struct pg_session *session, struct idem_ticket *ticket,
  * (semantics.md M4). */
 static void
 tell_commit(struct pg_session *session, struct idem_ticket *ticket,
-            const struct pg_query *queries)
+            const struct closing *closing)
 {
-    PGresult *commit = queries[COMMITTED].result;
+    const struct pg_query *last = &closing->queries[closing->n - 1];
+    PGresult *commit = last->result;
 
-    if (!pg_query_ok(&queries[COMMITTED])) {
+    if (!pg_query_ok(last)) {
         tell_error(session, ticket, commit);
     } else if (strcmp(PQcmdStatus(commit), "COMMIT") != 0) {
         pg_ticket_fail(ticket, IDEM_INTERNAL, "",
                        "the transaction had failed: rolled back");
     } else {
         ticket->verdict = IDEM_VERDICT_MINE;
-        ticket->answer.first_at_ms = pg_value_int(queries[RECORDED].result, 0);
+        ticket->answer.first_at_ms =
+            session->taken
+                ? pg_value_int(closing->queries[closing->recorded].result, 0)
+                : session->begun_ms;
     }
 }
 
@@ -157,43 +171,74 @@ static void
 tell_lost(struct idem_ticket *ticket, const struct pg_query *queries)
 {
     ticket->verdict = IDEM_VERDICT_UNKNOWN;
-    if (strcmp(pg_query_sqlstate(&queries[SAVED]), "25P03") == 0)
-        fail_with(ticket, queries[SAVED].result);
+    if (strcmp(pg_query_sqlstate(&queries[0]), "25P03") == 0)
+        fail_with(ticket, queries[0].result);
+}
+
+/* What the handler wrote stands with its OK, and else is undone. */
+static void
+settle_work(struct pg_session *session, const struct idem_ticket *ticket,
+            struct closing *closing)
+{
+    bool kept = ticket->answer.status == IDEM_OK;
+
+    if (session->guarded) {
+        snprintf(closing->saved, sizeof(closing->saved), "%s SAVEPOINT %s",
+                 kept ? "RELEASE" : "ROLLBACK TO", session->savepoint);
+        closing->queries[closing->n++] = pg_text_query(closing->saved);
+    }
+    if (!kept && session->touched &&
+        (!session->guarded || session->guarded_late)) {
+        closing->queries[closing->n++] =
+            pg_session_query(session, SQL_ROLLBACK, false, NULL);
+        closing->queries[closing->n++] = pg_begin_query(session);
+    }
+    closing->recorded = closing->n;
+}
+
+static void
+tell_closing(struct pg_session *session, struct idem_ticket *ticket,
+             const struct closing *closing)
+{
+    const struct pg_query *queries = closing->queries;
+
+    for (unsigned i = 0; i < closing->recorded; i++) {
+        if (!pg_query_ok(&queries[i])) {
+            tell_saved_error(session, ticket, &queries[i]);
+            return;
+        }
+    }
+    if (!pg_query_ok(&queries[closing->recorded]))
+        tell_recorded_error(session, ticket, &queries[closing->recorded]);
+    else
+        tell_commit(session, ticket, closing);
 }
 
 static void
 commit(struct pg_session *session, struct idem_ticket *ticket)
 {
-    char saved[64];
+    struct closing closing = {.n = 0};
     struct pg_arguments arguments;
-    struct pg_query queries[CLOSING];
     struct row_key key;
-    enum pg_end end;
 
     pg_row_key_of(&key, &ticket->id);
-    snprintf(saved, sizeof(saved), "%s SAVEPOINT %s",
-             ticket->answer.status == IDEM_OK ? "RELEASE" : "ROLLBACK TO",
-             session->savepoint);
     if (session->taken)
         pg_fence_arguments(&arguments, &key, ticket->token);
     else
         pg_identity_arguments(&arguments, &key, ticket);
     pg_answer_arguments(&arguments, &ticket->answer);
-    queries[SAVED] = pg_text_query(saved);
-    queries[RECORDED] =
+    if (!session->taken)
+        pg_arguments_int(&arguments, session->begun_ms);
+    settle_work(session, ticket, &closing);
+    closing.queries[closing.n++] =
         pg_session_query(session, session->taken ? SQL_COMPLETE : SQL_RECORD,
                          key.opaque, &arguments);
-    queries[COMMITTED] = pg_text_query("COMMIT");
-    end = pg_session_try(session, queries, CLOSING);
-    if (end != PG_OK)
-        tell_lost(ticket, queries);
-    else if (!pg_query_ok(&queries[SAVED]))
-        tell_saved_error(session, ticket, &queries[SAVED]);
-    else if (!pg_query_ok(&queries[RECORDED]))
-        tell_recorded_error(session, ticket, &queries[RECORDED]);
+    closing.queries[closing.n++] = pg_text_query("COMMIT");
+    if (pg_session_try(session, closing.queries, closing.n) == PG_OK)
+        tell_closing(session, ticket, &closing);
     else
-        tell_commit(session, ticket, queries);
-    pg_queries_clear(queries, CLOSING);
+        tell_lost(ticket, closing.queries);
+    pg_queries_clear(closing.queries, closing.n);
 }
 
 /* How the handler left the connection. True: the transaction is whole. */
@@ -212,29 +257,6 @@ is_left_well(struct pg_session *session, struct idem_ticket *ticket)
         return true;
     end_in_doubt(session, ticket);
     return false;
-}
-
-void
-pg_tell_swallowed(struct pg_session *session, struct idem_ticket *ticket)
-{
-    enum idem_status failed = session->tx.failed;
-
-    if (failed == IDEM_ABORTED)
-        ticket->verdict = IDEM_VERDICT_CONFLICT;
-    else if (failed == IDEM_DEADLINE_EXCEEDED)
-        pg_ticket_fail(ticket, failed, "", "a statement ran out of time");
-    else
-        pg_ticket_fail(ticket, IDEM_INTERNAL, "",
-                       "a statement failed and the handler answered OK");
-}
-
-bool
-pg_is_swallowed(const struct pg_session *session,
-                const struct idem_ticket *ticket)
-{
-    return ticket->answer.status == IDEM_OK &&
-           (session->tx.failed != IDEM_OK ||
-            PQtransactionStatus(session->link.conn) == PQTRANS_INERROR);
 }
 
 static void
@@ -267,7 +289,7 @@ pg_transaction_complete(struct pg_session *session, struct idem_ticket *ticket)
     }
 }
 
-/* What the handler wrote is undone; that it ran stays. */
+/* Behind the savepoint the record is ours to change. */
 static void
 commit_count(struct pg_session *session, struct idem_ticket *ticket)
 {
@@ -289,12 +311,29 @@ commit_count(struct pg_session *session, struct idem_ticket *ticket)
     pg_queries_clear(queries, 2);
 }
 
+/* Behind no savepoint: in a transaction of its own. */
+static void
+count_alone(struct pg_session *session, struct idem_ticket *ticket)
+{
+    struct pg_arguments arguments;
+    struct row_key key;
+    long changed;
+
+    roll_back(session);
+    if (!ticket->counts || !pg_link_is_up(&session->link))
+        return;
+    pg_row_key_of(&key, &ticket->id);
+    pg_identity_arguments(&arguments, &key, ticket);
+    (void)pg_change(session, ticket, SQL_COUNT, key.opaque, &arguments,
+                    &changed);
+}
+
 /* Did the savepoint still stand? Else the handler has ended the transaction,
  * and may have begun another. */
 static void
-undo(struct pg_session *session, struct idem_ticket *ticket)
+undo_guarded(struct pg_session *session, struct idem_ticket *ticket)
 {
-    char saved[64];
+    char saved[PG_GUARD_MAX];
     struct pg_query query;
     const char *sqlstate;
     bool doubt;
@@ -302,12 +341,13 @@ undo(struct pg_session *session, struct idem_ticket *ticket)
     snprintf(saved, sizeof(saved), "ROLLBACK TO SAVEPOINT %s",
              session->savepoint);
     query = pg_text_query(saved);
-    ticket->verdict = IDEM_VERDICT_MINE;
     if (pg_session_run(session, &query, 1) != PG_OK)
         return;
     sqlstate = pg_query_sqlstate(&query);
     doubt = strcmp(sqlstate, "3B001") == 0 || strcmp(sqlstate, "25P01") == 0;
-    if (pg_query_ok(&query) && ticket->counts)
+    if (pg_query_ok(&query) && session->guarded_late)
+        count_alone(session, ticket);
+    else if (pg_query_ok(&query) && ticket->counts)
         commit_count(session, ticket);
     pg_queries_clear(&query, 1);
     if (pg_link_is_up(&session->link) &&
@@ -315,6 +355,19 @@ undo(struct pg_session *session, struct idem_ticket *ticket)
         roll_back(session);
     if (doubt)
         write_doubt(session, ticket);
+}
+
+/* What the handler wrote is undone; that it ran stays. */
+static void
+undo(struct pg_session *session, struct idem_ticket *ticket)
+{
+    ticket->verdict = IDEM_VERDICT_MINE;
+    if (session->guarded)
+        undo_guarded(session, ticket);
+    else
+        count_alone(session, ticket);
+    if (ticket->verdict == IDEM_VERDICT_FAILED)
+        ticket->verdict = IDEM_VERDICT_MINE;
 }
 
 void

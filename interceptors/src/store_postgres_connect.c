@@ -14,7 +14,8 @@
 
 #define CHECK_MS 500 /* a running query notices that its client is gone */
 
-/* $1 statement, $2 idle in transaction, $3 connection check; ms. A commit is
+/* $1 statement, $2 idle in transaction, $3 connection check; ms; $4 its
+ * statements are of many keys. A commit is
  * acknowledged when it is on disk, or later when the operator wants more. Our
  * own statements look up each key by itself: a plan that is made once, and
  * never a scan because a table was small then. Handlers' statements are planned
@@ -32,9 +33,10 @@ static const char settings_sql[] =
     "set_config('jit', 'off', false), "
     "set_config('plan_cache_mode', 'force_generic_plan', false), "
     "set_config('enable_seqscan', 'off', false), "
-    "set_config('enable_bitmapscan', 'off', false), "
-    "set_config('enable_hashjoin', 'off', false), "
-    "set_config('enable_mergejoin', 'off', false)";
+    "CASE WHEN $4::bigint = 1 THEN "
+    "set_config('enable_bitmapscan', 'off', false) || "
+    "set_config('enable_hashjoin', 'off', false) || "
+    "set_config('enable_mergejoin', 'off', false) END";
 
 /* The timeline by the log's name: after a promotion it is right at once
  * (semantics.md M11). */
@@ -89,6 +91,31 @@ check_version(int64_t version, struct idem_error *err)
                                           : "it is older than the database");
 }
 
+static enum pg_end
+prepare(const struct statements *statements, struct pg_link *link,
+        int64_t until_ns, struct idem_error *err)
+{
+    struct pg_query queries[SQL_STATEMENTS * 2] = {0};
+    unsigned n = 0, ok = 0;
+    enum pg_end end;
+
+    for (unsigned i = 0; i < SQL_STATEMENTS * 2; i++) {
+        queries[n].name = statements->names[i / 2][i % 2];
+        queries[n].text = statements->texts[i / 2][i % 2];
+        if (queries[n].text)
+            n++;
+    }
+    end = pg_link_run(link, queries, n, until_ns);
+    while (ok < n && pg_query_ok(&queries[ok]))
+        ok++;
+    if (ok < n) {
+        (void)pg_fail_result(err, queries[ok].result);
+        end = end == PG_OK ? PG_LOST : end;
+    }
+    pg_queries_clear(queries, n);
+    return end;
+}
+
 static enum idem_status
 read_hello(struct pg_session *session, const struct pg_query *hello,
            struct idem_error *err)
@@ -111,8 +138,8 @@ read_hello(struct pg_session *session, const struct pg_query *hello,
         return idem_fail(err, IDEM_RESOURCE_EXHAUSTED, "out of memory");
     if (session->pooled)
         status = pg_pooled_check(session, err);
-    else if (pg_statements_prepare(&session->statements, &session->link,
-                                   session->until_ns, err) != PG_OK)
+    else if (prepare(&session->statements, &session->link, session->until_ns,
+                     err) != PG_OK)
         status = err ? err->status : IDEM_UNAVAILABLE;
     if (status != IDEM_OK)
         return status;
@@ -137,6 +164,8 @@ set_up(struct pg_session *session, struct idem_error *err)
     pg_arguments_int(&settings, postgres->statement_ms);
     pg_arguments_int(&settings, postgres->idle_ms);
     pg_arguments_int(&settings, CHECK_MS);
+    pg_arguments_int(&settings, session->role == PG_GROUP ||
+                                    session->role == PG_STATEMENT);
     if (pg_link_run(&session->link, &query, 1, session->until_ns) != PG_OK)
         status = idem_fail_reason(err, IDEM_UNAVAILABLE, IDEM_STORE_AWAY,
                                   "PostgreSQL: the connection is lost");

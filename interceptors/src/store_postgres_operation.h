@@ -61,4 +61,14 @@ enum pg_end pg_write_abandoned(struct pg_session *session,
 /* Point the session's transaction at a ticket; the session is pinned. */
 void pg_tx_begin(struct pg_session *session, struct idem_ticket *ticket);
 
+/* The statement that begins a transaction as the store's options say. */
+struct pg_query pg_begin_query(const struct pg_session *session);
+
+/* A savepoint in front of what the handler does, or does next: it tells at the
+ * end whether the handler has ended the transaction by itself, and what lies
+ * behind it can be undone. text is good as long as the query. */
+#define PG_GUARD_MAX 64
+struct pg_query pg_guard_query(struct pg_session *session,
+                               char text[PG_GUARD_MAX]);
+
 #endif

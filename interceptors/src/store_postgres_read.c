@@ -17,6 +17,7 @@ pg_read_begin(struct pg_session *session, struct idem_ticket *ticket,
     if (end != PG_OK)
         return end;
     if (pg_query_ok(&queries[1])) {
+        session->guarded = false;
         ticket->verdict = IDEM_VERDICT_MINE;
         pg_tx_begin(session, ticket);
     } else {

@@ -1,6 +1,5 @@
 #include "store_postgres_sql.h"
 
-#include "store_postgres_error.h"
 #include "watermark.h"
 
 #include <idem/digest.h>
@@ -26,6 +25,10 @@
     "set_config('synchronous_commit', CASE "                                   \
     "current_setting('synchronous_commit') WHEN 'remote_apply' THEN "          \
     "'remote_apply' ELSE 'on' END, true)"
+/* The same where it mostly is so: what is set costs something at the end. */
+#define DURABLY_IF_NOT                                                         \
+    "CASE WHEN current_setting('synchronous_commit') IN ('on', "               \
+    "'remote_apply') THEN '' ELSE " DURABLY " END"
 /* From here to the end of the transaction plans are made as handlers expect;
  * ours are made before. */
 #define HANDLERS_PLANS                                                         \
@@ -34,6 +37,10 @@
     "set_config('enable_bitmapscan', 'on', true), "                            \
     "set_config('enable_hashjoin', 'on', true), "                              \
     "set_config('enable_mergejoin', 'on', true)"
+/* The same for a session whose own plans are of single keys. */
+#define HANDLERS_PLANS_LONG                                                    \
+    "set_config('plan_cache_mode', 'auto', true), "                            \
+    "set_config('enable_seqscan', 'on', true)"
 #define ANSWER "state = 'DONE', lease_until = NULL, done_at = clock_timestamp()"
 
 /* Of SQL_LOOK and its twin for many: `one` is what is asked for. */
@@ -74,11 +81,13 @@
 #define STEP STEP_OF(WATERMARK_STEP)
 
 static const char *const templates[SQL_STATEMENTS] = {
-    [SQL_LOCK] = "SELECT pg_try_advisory_xact_lock($1), "
-                 "set_config('statement_timeout', $2::bigint::text, true), "
-                 "set_config('lock_timeout', $2::bigint::text, true), "
-                 "set_config('idle_in_transaction_session_timeout', "
-                 "$3::bigint::text, true)",
+    [SQL_ROLLBACK] = "ROLLBACK",
+    [SQL_LOCK] = "SELECT pg_try_advisory_xact_lock($1)",
+    [SQL_LOCK_LIMITED] =
+        "SELECT pg_try_advisory_xact_lock($1), "
+        "set_config('statement_timeout', $2::bigint::text, true), "
+        "set_config('idle_in_transaction_session_timeout', "
+        "$3::bigint::text, true)",
     [SQL_LOCK_SHARED] = "SELECT pg_try_advisory_xact_lock_shared($1)",
     [SQL_NOTE_WINDOW] =
         "WITH noted AS (UPDATE @day SET max_window_ms = $2::bigint "
@@ -91,6 +100,9 @@ static const char *const templates[SQL_STATEMENTS] = {
         "to_timestamp($3::bigint / 1000.0)) ON CONFLICT (session) DO UPDATE "
         "SET acked = least($2::bigint, s.acked + " STEP ") "
         "WHERE s.acked < $2::bigint RETURNING acked",
+    [SQL_BY_KEYS] = "SELECT set_config('enable_bitmapscan', 'off', true), "
+                    "set_config('enable_hashjoin', 'off', true), "
+                    "set_config('enable_mergejoin', 'off', true)",
     [SQL_FORGET] =
         "DELETE FROM @record WHERE state = 'DONE' AND key IN (SELECT "
         "encode(substr($1::bytea, (i * 16 + 1)::int, 16), 'hex')::uuid "
@@ -102,13 +114,19 @@ static const char *const templates[SQL_STATEMENTS] = {
         "now()") ", set_config('statement_timeout', "
                  "$1::bigint::text, true), set_config('lock_timeout', "
                  "$2::bigint::text, true), " HANDLERS_PLANS,
-    [SQL_READ] = "SELECT " HANDLERS_PLANS,
+    [SQL_READ] = "SELECT " MS("clock_timestamp()") ", " HANDLERS_PLANS_LONG,
     [SQL_SAVE] = "SAVEPOINT idem_joint",
     [SQL_UNDO] = "ROLLBACK TO SAVEPOINT idem_joint",
-    [SQL_LOOK] = "SELECT " LOOK_COLUMNS ", " HANDLERS_PLANS
+    [SQL_LOOK] = "SELECT " LOOK_COLUMNS
                  " FROM (SELECT $2::bytea AS tenant, $3::text AS scope, "
                  "$4::text AS key_text, $5::bigint AS ends, $6::bigint AS day) "
                  "AS one LEFT JOIN @record AS r ON r.key = $1::uuid",
+    [SQL_LOOK_ABSENT] =
+        "SELECT NOT (@late) AND (SELECT r.state FROM @record AS r WHERE r.key "
+        "= $1::uuid) IS NULL, " MS(
+            "clock_timestamp()") ", " HANDLERS_PLANS_LONG
+                                 " FROM (SELECT $2::bigint AS ends, $3::bigint "
+                                 "AS day) AS one",
     [SQL_TAKE] =
         "UPDATE @record SET state = 'RUNNING', token = token + 1, "
         "executions = executions + 1, owner = $3::bigint, "
@@ -130,10 +148,11 @@ static const char *const templates[SQL_STATEMENTS] = {
             "first_at") ", " DURABLY,
     [SQL_RECORD] =
         "INSERT INTO @record (" IDENTITY ", state, token, executions, done_at, "
-        "status, message, reason, reply, trailers @columns) "
+        "status, message, reason, reply, trailers, first_at @columns) "
         "SELECT " IDENTITY_VALUES ", 'DONE', 1, 1, clock_timestamp(), "
-        "$9::bigint, $10::bytea, $11::bytea, $12::bytea, $13::bytea @values "
-        "WHERE $8::bigint IS NOT NULL RETURNING " MS("first_at") ", " DURABLY,
+        "$9::bigint, $10::bytea, $11::bytea, $12::bytea, $13::bytea, "
+        "to_timestamp($14::bigint / 1000.0) @values "
+        "WHERE $8::bigint IS NOT NULL AND " DURABLY_IF_NOT " IS NOT NULL",
     [SQL_RELEASE] = "UPDATE @record SET state = 'RELEASED', lease_until = NULL "
                     "WHERE key = $1::uuid AND token = $2::bigint AND "
                     "state IN ('RUNNING', 'DOUBT')",
@@ -353,29 +372,4 @@ pg_statements_fini(struct statements *statements)
         }
     }
     memset(statements, 0, sizeof(*statements));
-}
-
-enum pg_end
-pg_statements_prepare(const struct statements *statements, struct pg_link *link,
-                      int64_t until_ns, struct idem_error *err)
-{
-    struct pg_query queries[SQL_STATEMENTS * 2] = {0};
-    unsigned n = 0, ok = 0;
-    enum pg_end end;
-
-    for (unsigned i = 0; i < SQL_STATEMENTS * 2; i++) {
-        queries[n].name = statements->names[i / 2][i % 2];
-        queries[n].text = statements->texts[i / 2][i % 2];
-        if (queries[n].text)
-            n++;
-    }
-    end = pg_link_run(link, queries, n, until_ns);
-    while (ok < n && pg_query_ok(&queries[ok]))
-        ok++;
-    if (ok < n) {
-        (void)pg_fail_result(err, queries[ok].result);
-        end = end == PG_OK ? PG_LOST : end;
-    }
-    pg_queries_clear(queries, n);
-    return end;
 }

@@ -9,13 +9,16 @@
  * library behind one pooler do not run each other's (case B079). */
 
 enum statement {
-    SQL_LOCK,        /* $1 lock, $2 statement, $3 idle in transaction, ms */
-    SQL_LOCK_SHARED, /* $1 lock */
-    SQL_NOTE_WINDOW, /* $1 day, $2 window ms: the day's, 0 rows: no day */
-    SQL_WATERMARK,   /* $1 session: acked */
+    SQL_ROLLBACK,
+    SQL_LOCK,         /* $1 lock: is it ours? */
+    SQL_LOCK_LIMITED, /* … $2 statement, $3 idle in transaction, ms */
+    SQL_LOCK_SHARED,  /* $1 lock */
+    SQL_NOTE_WINDOW,  /* $1 day, $2 window ms: the day's, 0 rows: no day */
+    SQL_WATERMARK,    /* $1 session: acked */
     SQL_ACKNOWLEDGE, /* $1 session, $2 below, $3 gone at, ms: acked, if moved */
+    SQL_BY_KEYS,     /* plans of joins are made key by key from here */
     SQL_FORGET,      /* $1 keys, $2 how many: the records that are DONE */
-    SQL_READ,        /* a handler's reading begins */
+    SQL_READ,        /* now in ms; plans are made as handlers want them */
     SQL_SAVE,        /* a savepoint in front of a handler of a group … */
     SQL_UNDO,        /* … back to it */
     SQL_SHARE_LOCK,  /* $1 locks, an array: the number, from 1, of each that is
@@ -24,13 +27,14 @@ enum statement {
                       * From here plans are made as the handlers' statements
                       * want them */
     SQL_OPAQUE,      /* those below have a twin for opaque keys */
-    SQL_LOOK = SQL_OPAQUE, /* record.c reads it; a handler's statements may
-                            * follow */
+    SQL_LOOK = SQL_OPAQUE, /* record.c reads it */
+    SQL_LOOK_ABSENT,       /* $1 key, $2 end of its window, $3 day: has it no
+                            * record, and may begin? Then as SQL_READ */
     SQL_TAKE,              /* RELEASED or lapsed, begun as it was read, or to be
                             * probed in DOUBT: token, executions */
     SQL_HOLD,              /* a lapsed one becomes DOUBT */
     SQL_COMPLETE,          /* by the token's owner: first_at */
-    SQL_RECORD,            /* insert as DONE: first_at */
+    SQL_RECORD,            /* insert as DONE; $14 first_at in ms */
     SQL_RELEASE,
     SQL_COUNT,         /* insert as RELEASED, executed once */
     SQL_DOUBT_UNSEEN,  /* insert or make DOUBT, whatever is there but DONE */
@@ -64,9 +68,5 @@ struct statements {
 bool pg_statements_init(struct statements *statements, const char *schema)
     IDEM_MUST_CHECK;
 void pg_statements_fini(struct statements *statements);
-
-enum pg_end pg_statements_prepare(const struct statements *statements,
-                                  struct pg_link *link, int64_t until_ns,
-                                  struct idem_error *err) IDEM_MUST_CHECK;
 
 #endif

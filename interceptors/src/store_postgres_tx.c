@@ -5,7 +5,9 @@
 #include "store_postgres_session.h"
 #include "store_postgres_values.h"
 
+#include <inttypes.h>
 #include <libpq-fe.h>
+#include <stdio.h>
 
 /* The SQL of handlers, on the session's connection and the handler's thread. */
 
@@ -134,6 +136,7 @@ tx_exec(struct idem_tx *tx, struct idem_rows **rows, struct idem_error *err,
                          "%.60s",
                          sql);
     session->until_ns = until_ns(session);
+    session->touched = true;
     session->soiled |= sql_changes_session(sql);
     session->changed |= sql_changes_transaction(sql);
     n_queries = pg_plans_run(&session->plans, sql, &parameters, queries, &plan);
@@ -144,12 +147,62 @@ tx_exec(struct idem_tx *tx, struct idem_rows **rows, struct idem_error *err,
     return status;
 }
 
-/* Handed over as libpq gives it, blocking. */
+struct pg_query
+pg_begin_query(const struct pg_session *session)
+{
+    static const char *const begins[] = {
+        [IDEM_READ_COMMITTED] =
+            "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE",
+        [IDEM_REPEATABLE_READ] =
+            "BEGIN ISOLATION LEVEL REPEATABLE READ READ WRITE",
+        [IDEM_SERIALIZABLE] = "BEGIN ISOLATION LEVEL SERIALIZABLE READ WRITE",
+    };
+
+    return pg_text_query(begins[session->postgres->isolation]);
+}
+
+/* Its name is not to be guessed by a handler. */
+struct pg_query
+pg_guard_query(struct pg_session *session, char text[PG_GUARD_MAX])
+{
+    snprintf(session->savepoint, sizeof(session->savepoint),
+             "idem_h_%016" PRIx64 "_%u", (uint64_t)session->owner,
+             ++session->savepoints);
+    snprintf(text, PG_GUARD_MAX, "SAVEPOINT %s", session->savepoint);
+    session->guarded = true;
+    return pg_text_query(text);
+}
+
+/* Through idem_sql nobody ends the transaction; on the connection he may. */
+static bool
+guard(struct pg_session *session)
+{
+    char text[PG_GUARD_MAX];
+    struct pg_query query;
+    bool ok;
+
+    if (session->guarded)
+        return true;
+    session->until_ns = until_ns(session);
+    session->guarded_late = session->touched;
+    query = pg_guard_query(session, text);
+    ok = pg_link_run(&session->link, &query, 1, session->until_ns) == PG_OK &&
+         pg_query_ok(&query);
+    pg_queries_clear(&query, 1);
+    return ok;
+}
+
+/* Handed over as libpq gives it, blocking; NULL when there is nothing to be
+ * done with it any more. */
 static struct pg_conn *
 tx_postgres(struct idem_tx *tx)
 {
     struct pg_session *session = (struct pg_session *)tx;
 
+    if (tx->failed != IDEM_OK || !pg_link_is_up(&session->link) ||
+        !guard(session))
+        return NULL;
+    session->touched = true;
     session->soiled = true;
     PQsetnonblocking(session->link.conn, 0);
     return session->link.conn;
@@ -168,6 +221,8 @@ void
 pg_tx_begin(struct pg_session *session, struct idem_ticket *ticket)
 {
     session->pinned = true;
+    session->touched = false;
+    session->guarded_late = false;
     session->tx = (struct idem_tx){
         .ops = &ops,
         .arena = ticket->arena,
@@ -176,4 +231,27 @@ pg_tx_begin(struct pg_session *session, struct idem_ticket *ticket)
     };
     ticket->tx = &session->tx;
     ticket->here = true;
+}
+
+void
+pg_tell_swallowed(struct pg_session *session, struct idem_ticket *ticket)
+{
+    enum idem_status failed = session->tx.failed;
+
+    if (failed == IDEM_ABORTED)
+        ticket->verdict = IDEM_VERDICT_CONFLICT;
+    else if (failed == IDEM_DEADLINE_EXCEEDED)
+        pg_ticket_fail(ticket, failed, "", "a statement ran out of time");
+    else
+        pg_ticket_fail(ticket, IDEM_INTERNAL, "",
+                       "a statement failed and the handler answered OK");
+}
+
+bool
+pg_is_swallowed(const struct pg_session *session,
+                const struct idem_ticket *ticket)
+{
+    return ticket->answer.status == IDEM_OK &&
+           (session->tx.failed != IDEM_OK ||
+            PQtransactionStatus(session->link.conn) == PQTRANS_INERROR);
 }

@@ -32,7 +32,7 @@ ask(struct pg_session *session, struct idem_ticket *ticket,
         return end;
     if (!pg_query_ok(&query))
         fail_with(ticket, &query);
-    else if (pg_query_rows(&query) > 0 && statement != SQL_FORGET)
+    else if (pg_query_rows(&query) > 0)
         *number = pg_value_int(query.result, 0);
     pg_queries_clear(&query, 1);
     return PG_OK;
@@ -61,11 +61,12 @@ static enum pg_end
 forget(struct pg_session *session, struct idem_ticket *ticket, int64_t acked)
 {
     int64_t first = acked > WATERMARK_STEP ? acked - WATERMARK_STEP : 1;
+    struct pg_query queries[2];
+    enum pg_end end;
     uint8_t keys[WATERMARK_STEP][16];
     struct pg_arguments arguments = {0};
     struct idem_record_id id = ticket->id;
     struct row_key key;
-    int64_t none;
 
     for (int64_t i = first; i < acked; i++) {
         watermark_record(&ticket->id, i, id.digest);
@@ -76,7 +77,14 @@ forget(struct pg_session *session, struct idem_ticket *ticket, int64_t acked)
         &arguments,
         (struct idem_bytes){keys[0], (size_t)(acked - first) * sizeof keys[0]});
     pg_arguments_int(&arguments, acked - first);
-    return ask(session, ticket, SQL_FORGET, &arguments, &none);
+    queries[0] = pg_session_query(session, SQL_BY_KEYS, false, NULL);
+    queries[1] = pg_session_query(session, SQL_FORGET, false, &arguments);
+    end = pg_session_run(session, queries, 2);
+    if (end == PG_OK && !pg_query_ok(&queries[1]))
+        fail_with(ticket, &queries[pg_query_ok(&queries[0]) ? 1 : 0]);
+    if (end == PG_OK)
+        pg_queries_clear(queries, 2);
+    return end;
 }
 
 enum pg_end

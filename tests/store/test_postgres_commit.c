@@ -205,20 +205,14 @@ a_conflict_at_commit_is_told_as_one(void **state)
     assert_runs_again(world, &call);
 }
 
-/* Fault 86: the lock's number is no part of the safety. A rival that does not
- * know it writes its record first. */
+/* A rival that does not know of the lock. */
 static void
-a_rival_past_the_lock_wins_and_our_work_is_undone(void **state)
+write_rivals_record(struct postgres_world *world, const struct suite_call *call)
 {
-    struct postgres_world *world = *state;
-    struct suite_call call;
     char hex[65];
 
-    world_call(&call, world);
     for (int i = 0; i < 32; i++)
-        snprintf(hex + 2 * i, 3, "%02x", call.ticket.id.digest[i]);
-    assert_int_equal(call_claim(&call), IDEM_VERDICT_MINE);
-    assert_int_equal(call_effect(&call, 1), IDEM_OK);
+        snprintf(hex + 2 * i, 3, "%02x", call->ticket.id.digest[i]);
     postgres_sql(world->postgres,
                  "INSERT INTO idem_record (key, state, token, executions, "
                  "done_at, tenant, scope, key_text, raw, canonical, version, "
@@ -227,10 +221,95 @@ a_rival_past_the_lock_wins_and_our_work_is_undone(void **state)
                  "'DONE', 1, 1, now(), 'tenant', 'shop.v1.Shop/Buy', '%s', "
                  "decode(repeat('01', 32), 'hex'), "
                  "decode(repeat('01', 32), 'hex'), 1, 0, '', '', 'rival', ''",
-                 (long long)call.ticket.id.key.minted_ms, hex, call.key);
-    assert_int_equal(call_complete(&call, IDEM_OK, "paid"), IDEM_VERDICT_DONE);
-    assert_text(call.ticket.answer.reply, "rival");
+                 (long long)call->ticket.id.key.minted_ms, hex, call->key);
+}
+
+/* Fault 86: the lock's number is no part of the safety. A rival writes its
+ * record first, and we a yes or a no. */
+static void
+a_rival_past_the_lock_wins_and_our_work_is_undone(void **state)
+{
+    static const enum idem_status ours[] = {IDEM_OK, IDEM_FAILED_PRECONDITION};
+    struct postgres_world *world = *state;
+
+    for (int i = 0; i < 2; i++) {
+        struct suite_call call;
+
+        world_call(&call, world);
+        assert_int_equal(call_claim(&call), IDEM_VERDICT_MINE);
+        assert_int_equal(call_effect(&call, 1), IDEM_OK);
+        write_rivals_record(world, &call);
+        assert_int_equal(call_complete(&call, ours[i], "paid"),
+                         IDEM_VERDICT_DONE);
+        assert_text(call.ticket.answer.reply, "rival");
+        assert_int_equal(effects(world, &call), 0);
+        call_close(&call);
+    }
+}
+
+static bool
+is_in_one_transaction(struct postgres_world *world,
+                      const struct suite_call *call)
+{
+    return postgres_sql(world->postgres,
+                        "SELECT e.xmin = r.xmin FROM effects AS e, idem_record "
+                        "AS r WHERE e.key = '%s' AND r.key_text = e.key",
+                        call->key) == 1;
+}
+
+/* Decision 45: a savepoint would be a second transaction id. */
+static void
+what_a_handler_writes_has_its_records_transaction_id(void **state)
+{
+    struct postgres_world *world = *state;
+    struct suite_call call;
+
+    world_call(&call, world);
+    assert_int_equal(call_claim(&call), IDEM_VERDICT_MINE);
+    assert_int_equal(call_effect(&call, 1), IDEM_OK);
+    assert_int_equal(call_complete(&call, IDEM_OK, "paid"), IDEM_VERDICT_MINE);
+    assert_true(is_in_one_transaction(world, &call));
+    call_close(&call);
+}
+
+/* Decision 45: behind a savepoint, but what was written before it goes too. */
+static void
+a_no_undoes_what_was_written_before_the_connection_was_asked_for(void **state)
+{
+    struct postgres_world *world = *state;
+    struct suite_call call;
+
+    world_call(&call, world);
+    assert_int_equal(call_claim(&call), IDEM_VERDICT_MINE);
+    assert_int_equal(call_effect(&call, 1), IDEM_OK);
+    assert_true(world_raw(&call, "INSERT INTO effects (id) VALUES (78)"));
+    assert_int_equal(call_complete(&call, IDEM_NOT_FOUND, "no"),
+                     IDEM_VERDICT_MINE);
     assert_int_equal(effects(world, &call), 0);
+    assert_int_equal(postgres_sql(world->postgres, "SELECT count(*) FROM "
+                                                   "effects WHERE id = 78"),
+                     0);
+    assert_int_equal(call_claim(&call), IDEM_VERDICT_DONE);
+    assert_int_equal(call.ticket.answer.status, IDEM_NOT_FOUND);
+    call_close(&call);
+}
+
+static void
+there_is_no_connection_behind_a_statement_that_failed(void **state)
+{
+    struct postgres_world *world = *state;
+    struct suite_call call;
+    struct idem_tx *tx;
+
+    world_call(&call, world);
+    assert_int_equal(call_claim(&call), IDEM_VERDICT_MINE);
+    tx = call.ticket.tx;
+    assert_int_not_equal(
+        idem_sql(tx, NULL, NULL, "SELECT 1 / 0", IDEM_NO_VALUES), IDEM_OK);
+    assert_null(tx->ops->postgres(tx));
+    assert_int_equal(call_complete(&call, IDEM_NOT_FOUND, "no"),
+                     IDEM_VERDICT_MINE);
+    assert_int_equal(call_claim(&call), IDEM_VERDICT_DONE);
     call_close(&call);
 }
 
@@ -421,6 +500,10 @@ main(void)
             a_conflict_is_told_as_one_and_the_third_attempt_succeeds),
         cmocka_unit_test(a_conflict_at_commit_is_told_as_one),
         cmocka_unit_test(a_rival_past_the_lock_wins_and_our_work_is_undone),
+        cmocka_unit_test(what_a_handler_writes_has_its_records_transaction_id),
+        cmocka_unit_test(
+            a_no_undoes_what_was_written_before_the_connection_was_asked_for),
+        cmocka_unit_test(there_is_no_connection_behind_a_statement_that_failed),
         cmocka_unit_test(what_a_handler_set_does_not_reach_the_next_one),
         cmocka_unit_test(a_handler_cannot_make_its_own_commit_volatile),
         cmocka_unit_test(the_loser_does_not_wait_and_replays_later),

@@ -115,7 +115,8 @@ IDEM_API struct idem_bytes idem_rows_bytes(const struct idem_rows *rows,
                                            size_t row, unsigned column);
 
 /* The connection itself, for what SQL through idem_sql cannot do; NULL when the
- * authority is another one, and for a method with a group. Whoever commits on
+ * authority is another one, for a method with a group, and when a statement of
+ * the call has failed. On PostgreSQL it costs a round trip. Whoever commits on
  * it makes the call fail. That of PostgreSQL is closed behind the call: nobody
  * knows what was set on it. On that of sqlite statements that were left in the
  * middle are reset. */
