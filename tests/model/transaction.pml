@@ -8,6 +8,8 @@
  *   -DCRASHES=n        ends of a server, by kill -9
  *   -DRESTARTS=n       immediate ends of the database
  *   -DABANDON          with a sender who gives the key up
+ *   -DNO_ALONE         a "no" is recorded without the lock, behind a rollback
+ *                      (READ COMMITTED), not behind a savepoint
  *   -DLOCKS_DIFFER     the servers disagree on the number of the key's lock
  *                      (fault 86): it is no part of the safety argument
  *   -DBREAK_x          a rule that is not kept: a bug that the model must find
@@ -25,6 +27,11 @@
 #define EXECUTIONS 2 /* of one call: after a lost commit it asks again */
 #define BACKENDS (CALLS * EXECUTIONS)
 #define NEVER_RAN 14
+#ifdef NO_ALONE
+#define may_still_be_said(b) says_no[b]
+#else
+#define may_still_be_said(b) false
+#endif
 
 #ifdef LOCKS_DIFFER
 #define lock_of(server) (server)
@@ -63,11 +70,13 @@ inline tell_final(a) {
     assert(effects == (told_no -> 0 : 1))
 }
 
-/* The word ROLLED_BACK is kept: what it was said of never commits. */
+/* The word ROLLED_BACK is kept: what it was said of never takes effect. A "no"
+ * of before, whose COMMIT was lost, may still be recorded. */
 inline tell_rolled_back() {
     denied[base] = true;
     denied[base + 1] = true;
-    assert(backend[base] != COMMITTED && backend[base + 1] != COMMITTED)
+    assert(backend[base] != COMMITTED || may_still_be_said(base));
+    assert(backend[base + 1] != COMMITTED || may_still_be_said(base + 1))
 }
 
 inline unlock(b) {
@@ -101,7 +110,7 @@ inline end(b) {
     :: !failed[b] && state != ABSENT -> undo(b, CONFLICT)
     :: !failed[b] && state == ABSENT ->
 #endif
-        assert(!denied[b]);
+        assert(!denied[b] || may_still_be_said(b));
         state = DONE; answer = b + 1;
         if
         :: wrote[b] -> note_effect()
@@ -222,7 +231,13 @@ ask:    atomic {
                 :: backend[b] = ORPHAN; tell_rolled_back(); goto out
                 :: outcome == AGAIN_LATER ->
                     undo(b, UNDONE); tell_rolled_back(); goto out
-                :: outcome != AGAIN_LATER -> backend[b] = COMMITTING
+                :: outcome == OK -> backend[b] = COMMITTING
+                /* store_postgres_commit.c:settle_work() */
+                :: outcome == FINAL_NO ->
+#ifdef NO_ALONE
+                    unlock(b);
+#endif
+                    backend[b] = COMMITTING
                 fi
             fi
         }
