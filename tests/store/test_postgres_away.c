@@ -95,7 +95,7 @@ a_claim_that_was_lost_is_known_again(void **state)
     world_call(&call, world);
     call.ticket.mode = IDEM_MODE_LEASED;
     call.ticket.after_crash = IDEM_AFTER_CRASH_HOLD;
-    tcp_proxy_cut(world->proxy, TCP_PROXY_CUT_AFTER, "shop.v1.Shop/Buy", 1);
+    tcp_proxy_cut(world->proxy, TCP_PROXY_CUT_ANSWER, "shop.v1.Shop/Buy", 1);
     tcp_proxy_refuse(world->proxy, 1);
     assert_int_equal(call_claim(&call), IDEM_VERDICT_FAILED);
     tcp_proxy_refuse(world->proxy, 0);
@@ -122,7 +122,7 @@ a_claim_that_was_lost_is_not_given_to_another_request(void **state)
     call_open(&other, &world->suite, call.key, IDEM_MODE_LEASED, 2);
     call.ticket.mode = IDEM_MODE_LEASED;
     call.ticket.after_crash = IDEM_AFTER_CRASH_HOLD;
-    tcp_proxy_cut(world->proxy, TCP_PROXY_CUT_AFTER, "shop.v1.Shop/Buy", 1);
+    tcp_proxy_cut(world->proxy, TCP_PROXY_CUT_ANSWER, "shop.v1.Shop/Buy", 1);
     tcp_proxy_refuse(world->proxy, 1);
     assert_int_equal(call_claim(&call), IDEM_VERDICT_FAILED);
     tcp_proxy_refuse(world->proxy, 0);

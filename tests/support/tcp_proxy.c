@@ -18,6 +18,7 @@
 struct pair {
     int client, server; /* -1: free */
     bool asked;         /* the client was the last to send */
+    bool doomed;        /* to be closed when the server sends */
 };
 
 struct tcp_proxy {
@@ -62,6 +63,7 @@ welcome(struct tcp_proxy *proxy)
         return;
     }
     pair->asked = false;
+    pair->doomed = false;
     pair->client = client;
     pair->server = loopback_connect(proxy->target);
     if (pair->server < 0)
@@ -122,8 +124,11 @@ carry(struct tcp_proxy *proxy, struct pair *pair, bool from_client)
         count(proxy, pair, from_client);
     if (n > 0 && from_client)
         cut = judge(proxy, bytes, (size_t)n);
+    if (cut == TCP_PROXY_CUT_ANSWER)
+        pair->doomed = true;
     if (n <= 0 || cut == TCP_PROXY_CUT_BEFORE ||
-        !pass_on(to, bytes, (size_t)n) || cut == TCP_PROXY_CUT_AFTER)
+        (pair->doomed && !from_client) || !pass_on(to, bytes, (size_t)n) ||
+        cut == TCP_PROXY_CUT_AFTER)
         pair_close(pair);
 }
 

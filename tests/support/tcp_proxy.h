@@ -10,6 +10,8 @@ enum tcp_proxy_cut {
     TCP_PROXY_CUT_BEFORE, /* the bytes are not passed on */
     TCP_PROXY_CUT_AFTER,  /* they are passed on, and both ends closed at once:
                            * the answer is lost */
+    TCP_PROXY_CUT_ANSWER, /* they are passed on with what is behind them, and
+                           * both ends closed when an answer comes */
 };
 
 struct tcp_proxy *tcp_proxy_start(unsigned target_port);
