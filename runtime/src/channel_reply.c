@@ -125,15 +125,17 @@ take_reply(struct client_call *call, const struct frame *frame)
         refuse_no_memory(base, frame->payload.size);
 }
 
+/* What took effect, by the END of a stream that says so. */
 static bool
-take_watermark(struct client_call *call, uint64_t watermark)
+take_watermark(struct client_call *call, const struct header_end *end)
 {
     struct idem_stream *stream = call->call.stream;
     struct idem_error err;
     enum idem_status status;
 
     pthread_mutex_lock(&stream->lock);
-    status = stream_each_move(stream, watermark, &err);
+    status =
+        stream_each_end(stream, end->watermark, end->status == IDEM_OK, &err);
     pthread_mutex_unlock(&stream->lock);
     stream_note_advance(stream);
     if (status != IDEM_OK)
@@ -157,7 +159,7 @@ channel_take_end(struct client_call *call, const struct frame *frame)
     note_skew(call->channel, end.server_time_ms);
     if (base->outcome.effect == IDEM_EFFECT_REFUSED)
         call->tried |= call->bit;
-    if (base->method->each && !take_watermark(call, end.watermark))
+    if (base->method->each && !take_watermark(call, &end))
         return;
     if (header_end_trailers(end.trailers, &base->trailers, base->arena, &err) !=
         IDEM_OK) {

@@ -74,20 +74,38 @@ sends_replies(const struct each *each)
     return each->stream->call.base.method->streams & IDEM_STREAMS_SERVER;
 }
 
-/* The effect is what it is; the client cannot be told. */
+/* The effect is what it is; the client cannot be told. That is the last word
+ * only of an answer that it never takes. */
 static void
 end_without_reply(struct each *each, enum idem_status status)
 {
     const struct idem_call *now = &each->now->call.base;
     struct idem_call *base = &each->stream->call.base;
+    bool too_large = status == IDEM_RESOURCE_EXHAUSTED;
 
-    idem_call_fail(
-        base, status, now->outcome.effect,
-        status == IDEM_RESOURCE_EXHAUSTED ? IDEM_REPLY_TOO_LARGE : NULL,
-        "the answer of %zu bytes to message %lld cannot be sent",
-        now->reply.size, (long long)stream_of(each)->each->watermark);
-    base->outcome.final = now->outcome.final;
+    idem_call_fail(base, status, now->outcome.effect,
+                   too_large ? IDEM_REPLY_TOO_LARGE : NULL,
+                   "the answer of %zu bytes to message %lld cannot be sent",
+                   now->reply.size,
+                   (long long)stream_of(each)->each->watermark + 1);
+    base->outcome.final = too_large && now->outcome.final;
     answer(each);
+}
+
+/* False: the stream waits for room, or ends: then its client has not got the
+ * reply, and asks for it again. */
+static bool
+send_reply(struct each *each)
+{
+    struct idem_stream *stream = stream_of(each);
+    enum idem_status status = stream_send(stream, each->now->call.base.reply);
+
+    if (status == IDEM_OK)
+        return true;
+    if (status != IDEM_UNAVAILABLE ||
+        idem_call_interrupted_by(&stream->call->base) != IDEM_OK)
+        end_without_reply(each, status);
+    return false;
 }
 
 /* It is recorded. False: the stream waits for room for the reply, or ends. */
@@ -95,20 +113,13 @@ static bool
 take_success(struct each *each)
 {
     struct idem_stream *stream = stream_of(each);
-    enum idem_status status = IDEM_OK;
 
-    if (sends_replies(each))
-        status = stream_send(stream, each->now->call.base.reply);
-    if (status == IDEM_UNAVAILABLE &&
-        idem_call_interrupted_by(&stream->call->base) == IDEM_OK)
+    if (sends_replies(each) && !send_reply(each))
         return false;
     pthread_mutex_lock(&stream->lock);
     stream->each->watermark++;
     pthread_mutex_unlock(&stream->lock);
-    if (status == IDEM_OK)
-        return true;
-    end_without_reply(each, status);
-    return false;
+    return true;
 }
 
 /* True: the next may begin. */

@@ -72,6 +72,27 @@ stream_each_move(struct idem_stream *stream, uint64_t watermark,
     return IDEM_OK;
 }
 
+enum idem_status
+stream_each_end(struct idem_stream *stream, uint64_t watermark, bool ok,
+                struct idem_error *err)
+{
+    const struct stream_each *each = stream->each;
+
+    if (!(stream->call->base.method->streams & IDEM_STREAMS_SERVER)) {
+        enum idem_status status = stream_each_move(stream, watermark, err);
+
+        if (status != IDEM_OK)
+            return status;
+    }
+    if (!ok || (stream->said_last && each->watermark == each->sent))
+        return IDEM_OK;
+    return idem_fail(err, IDEM_INTERNAL,
+                     "the server says OK behind message %lld, and message %lld "
+                     "is the last that was sent%s",
+                     (long long)each->watermark, (long long)each->sent,
+                     stream->said_last ? "" : ", without an end");
+}
+
 void
 stream_each_conclude(struct idem_stream *stream)
 {

@@ -48,6 +48,14 @@ enum idem_status stream_each_move(struct idem_stream *stream,
                                   uint64_t watermark, struct idem_error *err)
     IDEM_MUST_CHECK;
 
+/* An END says so. Of a bidirectional stream the answers do: one that did not
+ * come is asked for again, whatever END says. INTERNAL: as above; or it says
+ * OK, and not all that was written took effect, or there may be more to come.
+ */
+enum idem_status stream_each_end(struct idem_stream *stream, uint64_t watermark,
+                                 bool ok, struct idem_error *err)
+    IDEM_MUST_CHECK;
+
 /* Without the lock: into the call's outcome, when the call is over. */
 void stream_each_conclude(struct idem_stream *stream);
 

@@ -1,21 +1,14 @@
-/* What peers of the wire may not do in a stream whose messages take effect once
- * each, and what they are told, by hand. docs/wire.md, 9. */
-#include "journal_world.h"
-
-#include "loopback.h"
-#include "wire_client.h"
+/* What clients of the wire may not do in a stream whose messages take effect
+ * once each, and what they are told, by hand. docs/wire.md, 9. */
+#include "journal_peer.h"
 
 #include <idem/key.h>
-#include <idem/message.h>
 #include <idem/reason.h>
 #include <idem/sqlite.h>
 
 #include <stdio.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
-#define EACH 5 /* streams of OPEN: a client stream, a key for each message */
 #define PEERS 8
 
 static struct journal_world world;
@@ -53,52 +46,33 @@ key_of(int64_t number)
 static void
 meet(struct wire *wire)
 {
-    wire_connect(wire, world.address);
-    wire->stream_window = 65536;
-    assert_true(wire_hello(wire, 0).stream_window > 0);
+    journal_peer_meet(wire, &world, 65536, 0);
 }
 
 /* Stream 1, of entries from that number on. */
 static void
 open_at(struct wire *wire, int64_t first, uint64_t ack_below)
 {
-    uint8_t header[FRAME_HEADER_MAX];
     const struct header_open open = {
         .method = idem_bytes_of(JOURNAL_WRITE_METHOD),
-        .streams = EACH,
+        .streams = JOURNAL_PEER_WRITES,
         .key = idem_bytes_of(key_of(first)),
         .ack_below = ack_below,
     };
-    struct frame frame = {
-        .type = FRAME_OPEN, .stream = 1, .header = {header, 0}};
 
-    frame.header.size = header_open_write(header, sizeof header, &open, NULL);
-    wire_send(wire, &frame);
+    journal_peer_open(wire, 1, &open);
 }
 
 static void
 send_entry(struct wire *wire, int64_t number, uint64_t ack_below, uint8_t flags)
 {
-    uint8_t header[64], bytes[64];
-    const struct header_message said = {.ack_below = ack_below};
-    struct frame frame = {.type = FRAME_MESSAGE,
-                          .flags = FRAME_FLAG_MESSAGE | flags,
-                          .stream = 1,
-                          .header = {header, 0},
-                          .payload = {bytes, 0}};
-
-    frame.header.size = header_message_write(header, sizeof header, &said);
-    frame.payload.size =
-        protobuf_c_message_pack(&journal_entry_of(number)->base, bytes);
-    wire_send(wire, &frame);
+    journal_peer_say(wire, 1, journal_entry_of(number), ack_below, flags);
 }
 
 static void
 say_last(struct wire *wire)
 {
-    wire_send(wire, &(struct frame){.type = FRAME_MESSAGE,
-                                    .flags = FRAME_FLAG_LAST,
-                                    .stream = 1});
+    journal_peer_last(wire, 1);
 }
 
 static void
@@ -156,16 +130,11 @@ an_open_has_the_key_of_its_first_message(void **state)
     for (unsigned i = 0; i < 2; i++) {
         const struct header_open open = {
             .method = idem_bytes_of(JOURNAL_WRITE_METHOD),
-            .streams = EACH,
+            .streams = JOURNAL_PEER_WRITES,
             .key = idem_bytes_of(keys[i])};
-        uint8_t header[FRAME_HEADER_MAX];
-        struct frame frame = {
-            .type = FRAME_OPEN, .stream = 1, .header = {header, 0}};
 
         meet(&wire);
-        frame.header.size =
-            header_open_write(header, sizeof header, &open, NULL);
-        wire_send(&wire, &frame);
+        journal_peer_open(&wire, 1, &open);
         assert_told(&wire, IDEM_INVALID_ARGUMENT, reasons[i],
                     JOURNAL_WRITE_METHOD);
         wire_close(&wire);
@@ -316,90 +285,6 @@ a_stream_with_a_mode_and_no_unit_is_refused(void **state)
     }
 }
 
-/* --- As a server --- */
-
-struct strange {
-    int listener;
-    struct wire wire;
-    struct idem_channel *channel;
-    struct journal_write_stream *stream;
-};
-
-static void
-invite(struct strange *strange)
-{
-    char address[64];
-    unsigned port;
-    struct idem_error err;
-    const struct idem_call_options options = {.timeout_ms = 20000,
-                                              .wait_for_ready = true};
-
-    strange->listener = loopback_listen(&port);
-    snprintf(address, sizeof address, "tcp://127.0.0.1:%u", port);
-    assert_int_equal(idem_client_open(&strange->channel, address, NULL, &err),
-                     IDEM_OK);
-    strange->stream = journal_write_open(strange->channel, &options);
-    wire_accept(&strange->wire, strange->listener);
-    strange->wire.stream_window = 65536;
-    wire_hello(&strange->wire, 0);
-    assert_int_equal(wire_await_open(&strange->wire), 1);
-    assert_int_equal(journal_write_write(strange->stream, journal_entry_of(1)),
-                     IDEM_OK);
-}
-
-static struct idem_outcome
-part(struct strange *strange)
-{
-    struct idem_outcome outcome;
-
-    journal_write_finish(strange->stream, NULL, &outcome);
-    idem_channel_close(strange->channel);
-    wire_close(&strange->wire);
-    close(strange->listener);
-    return outcome;
-}
-
-/* More than was sent took effect? Nobody can know what did. */
-static void
-a_watermark_above_what_was_sent_fails_the_stream(void **state)
-{
-    uint8_t header[32];
-    const struct header_window window = {.watermark = 7};
-    struct frame frame = {
-        .type = FRAME_WINDOW, .stream = 1, .header = {header, 0}};
-    struct strange strange;
-    struct idem_outcome outcome;
-
-    (void)state;
-    invite(&strange);
-    frame.header.size = header_window_write(header, sizeof header, &window);
-    wire_send(&strange.wire, &frame);
-    outcome = part(&strange);
-    assert_int_equal(outcome.status, IDEM_INTERNAL);
-    assert_int_equal(outcome.effect, IDEM_EFFECT_IN_DOUBT);
-    assert_non_null(strstr(outcome.message, "watermark is 7"));
-    assert_int_equal(outcome.watermark, 0);
-}
-
-/* A server from before: its method is another kind, and it says so. */
-static void
-a_server_that_knows_no_such_streams_is_unimplemented(void **state)
-{
-    const struct header_end end = {.status = IDEM_UNIMPLEMENTED,
-                                   .effect = IDEM_EFFECT_REFUSED,
-                                   .message = idem_bytes_of("another kind")};
-    struct strange strange;
-    struct idem_outcome outcome;
-
-    (void)state;
-    invite(&strange);
-    wire_answer(&strange.wire, 1, &end, idem_bytes_of(""));
-    outcome = part(&strange);
-    assert_int_equal(outcome.status, IDEM_UNIMPLEMENTED);
-    assert_string_equal(outcome.message, "another kind");
-    assert_int_equal(outcome.watermark, 0);
-}
-
 int
 main(void)
 {
@@ -412,8 +297,6 @@ main(void)
             an_acknowledgement_of_what_is_still_to_come_is_refused),
         cmocka_unit_test(a_message_that_cannot_be_read_ends_the_stream_at_it),
         cmocka_unit_test(a_stream_with_a_mode_and_no_unit_is_refused),
-        cmocka_unit_test(a_watermark_above_what_was_sent_fails_the_stream),
-        cmocka_unit_test(a_server_that_knows_no_such_streams_is_unimplemented),
     };
 
     return cmocka_run_group_tests(tests, up, down);
