@@ -6,22 +6,21 @@
 #include "header.h"
 #include "stream.h"
 
+#include <idem/key.h>
+
 #include <string.h>
 
 #include "flow.idem.h"
 
 #define BODY_MAX 4096
 
-static const struct {
-    const char *method;
-    uint32_t streams;
-} kinds[FUZZ_KINDS] = {
-    [FUZZ_COUNT] = {FLOW_COUNT_METHOD, IDEM_STREAMS_SERVER},
-    [FUZZ_SUM] = {FLOW_SUM_METHOD, IDEM_STREAMS_CLIENT},
-    [FUZZ_CHAT] = {FLOW_CHAT_METHOD, IDEM_STREAMS_BOTH},
-    [FUZZ_COUNT_ASYNC] = {FLOW_COUNT_ASYNC_METHOD, IDEM_STREAMS_SERVER},
-    [FUZZ_SUM_ASYNC] = {FLOW_SUM_ASYNC_METHOD, IDEM_STREAMS_CLIENT},
-    [FUZZ_CHAT_ASYNC] = {FLOW_CHAT_ASYNC_METHOD, IDEM_STREAMS_BOTH},
+const struct fuzz_kind fuzz_flow_kinds[FUZZ_FLOW_KINDS] = {
+    {FLOW_COUNT_METHOD, IDEM_STREAMS_SERVER},
+    {FLOW_SUM_METHOD, IDEM_STREAMS_CLIENT},
+    {FLOW_CHAT_METHOD, IDEM_STREAMS_BOTH},
+    {FLOW_COUNT_ASYNC_METHOD, IDEM_STREAMS_SERVER},
+    {FLOW_SUM_ASYNC_METHOD, IDEM_STREAMS_CLIENT},
+    {FLOW_CHAT_ASYNC_METHOD, IDEM_STREAMS_BOTH},
 };
 
 /* --- Frames --- */
@@ -69,26 +68,44 @@ take(struct fuzz_steps *steps, size_t size)
     return taken;
 }
 
+/* Where its messages have numbers: in the session of all of them. */
+static void
+number(struct fuzz_steps *steps, struct header_open *open, char *key,
+       uint8_t how)
+{
+    struct fuzz_account *account = &steps->accounts[steps->opened];
+
+    account->numbered = true;
+    account->asks = open->streams & IDEM_STREAMS_SERVER;
+    account->first = 1 + (how >> 6);
+    idem_key_of_session(key, steps->session, (int64_t)account->first);
+    open->key = idem_bytes_of(key);
+    open->ack_below = how & 16 ? account->first : 0;
+}
+
 /* A stream of the kind that is next, or what is none of that kind. */
 static void
 open_next(struct fuzz_steps *steps, uint8_t how)
 {
-    unsigned kind = steps->opened % FUZZ_KINDS;
-    const struct header_open open = {
-        .method = idem_bytes_of(kinds[kind].method),
-        .streams = how & 1 ? how & 3 : kinds[kind].streams,
-        .has_timeout = how & 4,
-        .timeout_us = how & 8 ? 1000 : 10000000,
-        .resume_after = how & 16,
-        .plain_reply = how & 32};
+    const struct fuzz_kind *kind =
+        &steps->kinds[steps->opened % steps->n_kinds];
+    struct header_open open = {.method = idem_bytes_of(kind->method),
+                               .streams = how & 1 ? how & 3 : kind->streams,
+                               .has_timeout = how & 4,
+                               .timeout_us = how & 8 ? 1000 : 10000000,
+                               .resume_after = how & 16,
+                               .plain_reply = how & 32};
     static const uint8_t count[] = {0x08, 0x14};
-    uint8_t header[256];
+    char key[IDEM_KEY_MAX + 1];
+    uint8_t header[512];
     struct frame frame = {.type = FRAME_OPEN,
                           .stream = steps->first + steps->opened,
                           .header = {header, 0}};
 
     if (steps->opened == FUZZ_STREAMS_MAX)
         return;
+    if (open.streams & HEADER_EACH)
+        number(steps, &open, key, how);
     if (!(open.streams & IDEM_STREAMS_CLIENT)) {
         frame.flags = FRAME_FLAG_LAST | FRAME_FLAG_MESSAGE;
         frame.payload = (struct idem_bytes){count, sizeof count};
@@ -98,12 +115,29 @@ open_next(struct fuzz_steps *steps, uint8_t how)
         steps->accounts[steps->opened++].given = steps->window;
 }
 
-/* A note with so many bytes, of zeros. */
-static struct idem_bytes
-note_of(size_t body)
+/* Where messages have numbers one may acknowledge those before it. */
+static void
+acknowledge(const struct fuzz_account *account, uint8_t how,
+            struct frame *frame, uint8_t *header, size_t room)
 {
-    static uint8_t note[BODY_MAX + 5] = {0x08, 0x07, 0x12};
+    const struct header_message said = {
+        .ack_below = how & 4     ? account->first + account->n_sent
+                     : how & 128 ? how >> 4
+                                 : 0};
 
+    frame->header.data = header;
+    frame->header.size = header_message_write(header, room, &said);
+}
+
+/* A note with so many bytes, of zeros; or an entry, where messages have
+ * numbers.
+ */
+static struct idem_bytes
+note_of(size_t body, bool entry)
+{
+    static uint8_t note[BODY_MAX + 5] = {0x08, 0x07};
+
+    note[2] = entry ? 0x1a : 0x12;
     note[3] = (uint8_t)(0x80 | (body & 0x7f));
     note[4] = (uint8_t)(body >> 7);
     return (struct idem_bytes){note, 5 + body};
@@ -121,7 +155,8 @@ squeezed_note(void)
     if (size == 0) {
         arena = arena_new(BODY_MAX, 0);
         IDEM_ASSERT(arena);
-        IDEM_ASSERT(codec_squeeze(&squeezed, &zstd, note_of(BODY_MAX), arena));
+        IDEM_ASSERT(
+            codec_squeeze(&squeezed, &zstd, note_of(BODY_MAX, false), arena));
         size = squeezed.size;
         memcpy(bytes, squeezed.data, size);
         arena_free(arena);
@@ -135,10 +170,14 @@ message(struct fuzz_steps *steps, uint32_t stream, uint8_t how)
     struct fuzz_account *account = account_of(steps, stream);
     struct frame frame = {
         .type = FRAME_MESSAGE, .flags = FRAME_FLAG_MESSAGE, .stream = stream};
+    uint8_t header[32];
 
+    if (account && account->numbered)
+        acknowledge(account, how, &frame, header, sizeof header);
     switch (how & 3) {
     case 0:
-        frame.payload = note_of((size_t)(how >> 2) * 32);
+        frame.payload =
+            note_of((size_t)(how >> 2) * 32, account && account->numbered);
         break;
     case 1:
         frame.payload = take(steps, how >> 2);
@@ -152,17 +191,23 @@ message(struct fuzz_steps *steps, uint32_t stream, uint8_t how)
         frame.payload = take(steps, how >> 2);
         break;
     }
-    if (add(steps, &frame) && account)
-        account->sent += (int64_t)frame.payload.size + STREAM_COST;
+    if (!add(steps, &frame) || !account)
+        return;
+    account->sent += (int64_t)frame.payload.size + STREAM_COST;
+    account->n_sent++;
 }
 
 /* Any flags, without a message. */
 static void
 flags_only(struct fuzz_steps *steps, uint32_t stream, uint8_t flags)
 {
-    (void)add(steps, &(struct frame){.type = FRAME_MESSAGE,
-                                     .flags = flags & ~FRAME_FLAG_MESSAGE,
-                                     .stream = stream});
+    struct fuzz_account *account = account_of(steps, stream);
+
+    if (add(steps, &(struct frame){.type = FRAME_MESSAGE,
+                                   .flags = flags & ~FRAME_FLAG_MESSAGE,
+                                   .stream = stream}) &&
+        account)
+        account->ended |= flags & FRAME_FLAG_LAST;
 }
 
 static void
@@ -262,6 +307,7 @@ step(struct fuzz_steps *steps, uint8_t what, uint8_t how)
 void
 fuzz_steps_write(struct fuzz_steps *steps)
 {
+    idem_session_mint(steps->session, idem_clock_system(), 0, 60000);
     while (steps->input.size > 0) {
         uint8_t what = fuzz_take_byte(&steps->input);
 
@@ -283,7 +329,20 @@ check_message(struct fuzz_steps *steps, struct fuzz_account *account,
     if (!(came->flags & FRAME_FLAG_MESSAGE))
         return;
     IDEM_ASSERT(account->came < account->given);
+    account->n_came++;
+    IDEM_ASSERT(!account->asks || account->n_came <= account->n_sent);
     account->came += (int64_t)came->payload.size + STREAM_COST;
+}
+
+static void
+check_watermark(const struct fuzz_account *account, uint64_t watermark)
+{
+    uint64_t most = account->asks ? account->n_came : account->n_sent;
+
+    if (watermark == 0)
+        return;
+    IDEM_ASSERT(account->numbered);
+    IDEM_ASSERT(watermark < account->first + most);
 }
 
 static void
@@ -293,6 +352,7 @@ check_window(struct fuzz_account *account, const struct frame *came)
 
     IDEM_ASSERT(!account->over);
     IDEM_ASSERT(header_window_read(came->header, &window));
+    check_watermark(account, window.watermark);
     account->won += window.credit;
     IDEM_ASSERT(account->won <= account->sent);
 }
@@ -305,6 +365,7 @@ check_end(struct fuzz_account *account, const struct frame *came)
     IDEM_ASSERT(!account->over);
     IDEM_ASSERT(header_end_read(came->header, &end));
     IDEM_ASSERT(end.effect != IDEM_EFFECT_NOT_SENT);
+    check_watermark(account, end.watermark);
     account->over = true;
 }
 
@@ -334,4 +395,17 @@ fuzz_steps_check(struct fuzz_steps *steps, const struct frame *came)
     default:
         break;
     }
+}
+
+bool
+fuzz_steps_owed(const struct fuzz_steps *steps)
+{
+    for (uint32_t i = 0; i < steps->opened; i++) {
+        const struct fuzz_account *account = &steps->accounts[i];
+
+        if (account->numbered && !account->asks && account->ended &&
+            !account->left && !account->over)
+            return true;
+    }
+    return false;
 }

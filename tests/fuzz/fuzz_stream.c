@@ -1,8 +1,7 @@
 #include "fuzz.h"
 
 #include "fuzz_flow.h"
-#include "fuzz_peer.h"
-#include "fuzz_steps.h"
+#include "fuzz_talk.h"
 
 #include <idem/server.h>
 
@@ -13,7 +12,6 @@
  * once and last, and answers the PING or closes the connection. */
 
 #define ADDRESS "inproc://fuzz_stream"
-#define WINDOW 512
 
 static struct idem_server *server;
 
@@ -43,37 +41,12 @@ start_server(void)
     atexit(stop_server);
 }
 
-static void
-listen_to_server(struct fuzz_peer *peer, struct fuzz_steps *steps)
-{
-    struct frame frame;
-
-    while (fuzz_peer_next(peer, &frame)) {
-        if (fuzz_is_pong(&frame))
-            return;
-        fuzz_steps_check(steps, &frame);
-    }
-}
-
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static uint8_t bytes[FUZZ_HELLO_MAX + FUZZ_STEPS_MAX + FUZZ_PING_MAX];
-    size_t hello = fuzz_put_hello(bytes, WINDOW);
-    struct fuzz_steps steps = {.input = {data, size},
-                               .client = true,
-                               .window = WINDOW,
-                               .first = 1,
-                               .bytes = bytes + hello};
-    struct fuzz_peer peer;
-
     if (!server)
         start_server();
-    fuzz_steps_write(&steps);
-    steps.size += fuzz_put_ping(steps.bytes + steps.size);
-    fuzz_peer_connect(&peer, ADDRESS);
-    (void)fuzz_peer_send(&peer, (struct idem_bytes){bytes, hello + steps.size});
-    listen_to_server(&peer, &steps);
-    fuzz_peer_close(&peer);
+    fuzz_talk(ADDRESS, (struct idem_bytes){data, size}, fuzz_flow_kinds,
+              FUZZ_FLOW_KINDS);
     return 0;
 }

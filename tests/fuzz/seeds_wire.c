@@ -183,7 +183,7 @@ save_streams(struct idem_bytes message)
     const uint8_t both = FRAME_FLAG_LAST | FRAME_FLAG_MESSAGE;
     const struct idem_bytes none = {NULL, 0};
     const struct header_window window = {.credit = 1000, .watermark = 70};
-    uint8_t header[FRAME_HEADER_MAX], credit[16];
+    uint8_t header[FRAME_HEADER_MAX], credit[32];
     struct idem_bytes more = {
         credit, header_window_write(credit, sizeof credit, &window)};
     struct seed seed = {.size = 0};
@@ -279,6 +279,17 @@ seed_steps(void)
         1, STEP(5, 0, 0), SAY(1, 0),      SAY(2, 3 | 8), 2,
         7, LAST(2),       CREDIT(2, 159), SAY(31, 0)};
 
+    static const char numbered[] = {
+        MORE(0),   MORE(0), SAY(0, 0), SAY(0, 4),    SAY(1, 0), SAY(1, 20),
+        SAY(0, 8), LAST(0), MORE(64),  SAY(2, 8),    LAST(2),   SAY(1, 32),
+        SAY(1, 0), LAST(1), MORE(64),  CREDIT(1, 9), MORE(0),   LAST(4)};
+    static const char lies[] = {
+        MORE(16),      MORE(80), SAY(0, 4), SAY(0, 240), MORE(0),   MORE(0),
+        SAY(2, 1 | 8), 8,        1,         LAST(2),     MORE(128), LAST(4),
+        LEAVE(3, 1),   MORE(3),  MORE(12),  SAY(3, 0),   LAST(3)};
+
+    save_steps("numbered", "numbered", numbered, sizeof numbered);
+    save_steps("numbered", "lies", lies, sizeof lies);
     save_steps("stream", "talk", talk, sizeof talk);
     save_steps("stream", "leave", leave, sizeof leave);
     save_steps("stream", "breach", breach, sizeof breach);
