@@ -72,16 +72,19 @@ fail(struct before *before)
 
 /* --- The look --- */
 
-/* Its record has gone: with its client's word, or it never was. */
+/* It has no record. EXPIRED: that went with its client's word, below the
+ * session's watermark, so it took effect; else there never was one. */
 static void
 looked_at_watermark(struct idem_ticket *ticket)
 {
     struct before *before = (struct before *)ticket;
-    enum idem_step step = IDEM_NEXT;
+    enum idem_step step;
 
-    if (ticket->verdict == IDEM_VERDICT_FAILED)
+    if (ticket->verdict == IDEM_VERDICT_EXPIRED)
+        step = IDEM_NEXT;
+    else if (ticket->verdict == IDEM_VERDICT_FAILED)
         step = fail(before);
-    else if (ticket->verdict != IDEM_VERDICT_EXPIRED)
+    else
         step = refuse_gap(before);
     idem_call_resume(before->call, step);
 }

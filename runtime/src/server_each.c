@@ -251,34 +251,44 @@ begin_next(struct each *each)
 
 /* --- Running --- */
 
-/* A message runs, or its call is being begun: it is told that the stream was
- * given up. */
-static bool
-is_running(struct each *each)
+/* The message that runs, or whose call is being begun; NULL: none. */
+static struct server_call *
+running(struct each *each)
 {
     struct idem_stream *stream = stream_of(each);
-    enum idem_status interrupt = idem_call_interrupted_by(&stream->call->base);
     struct server_call *now;
 
     pthread_mutex_lock(&stream->lock);
     now = each->is_over ? NULL : each->now;
     pthread_mutex_unlock(&stream->lock);
-    if (now && interrupt != IDEM_OK)
-        call_interrupt(&now->call, interrupt);
     return now;
+}
+
+/* It is told that the stream was given up, and ends by itself. */
+static void
+pass_on_interrupt(struct each *each, struct server_call *now)
+{
+    enum idem_status interrupt =
+        idem_call_interrupted_by(&each->stream->call.base);
+
+    if (interrupt != IDEM_OK)
+        call_interrupt(&now->call, interrupt);
 }
 
 void
 server_each_due(struct idem_stream *stream)
 {
     struct each *each = server_call_of(stream->call)->each;
+    struct server_call *now = NULL;
 
-    while (!each->answered && !is_running(each)) {
+    while (!each->answered && !(now = running(each))) {
         if (each->now && !conclude(each))
             return;
         if (!begin_next(each))
             return;
     }
+    if (now)
+        pass_on_interrupt(each, now);
 }
 
 enum idem_step

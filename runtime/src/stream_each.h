@@ -16,7 +16,8 @@ struct idem_stream;
  *   ... 4 5 6    7 8 9 10 11 12 13 14 15 16 17 18 19 20 ...
  *                                     what the client keeps
  *
- * In the call's arena, under the stream's lock. */
+ * In the call's arena, under the stream's lock; a server's session, watermark
+ * and told are written by who runs due, who reads them without it. */
 struct stream_each {
     char session[IDEM_SESSION_MAX]; /* "": not known yet */
     int64_t first;                  /* of the messages of this OPEN */
