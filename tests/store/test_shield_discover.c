@@ -2,7 +2,7 @@
 
 #include "child.h"
 #include "loopback.h"
-#include "redis.h"
+#include "redis_house.h"
 #include "shield_world.h"
 
 #include <idem/digest.h>
@@ -37,59 +37,17 @@ do_say(struct redis *redis, const char *command)
 
 /* --- Sentinel --- */
 
-struct house {
-    struct redis *master, *replica, *sentinel;
-    char url[256];
-};
-
-static bool
-has_replica(void *with)
-{
-    char reply[4096];
-
-    redis_say(with, "INFO replication", reply, sizeof(reply));
-    return strstr(reply, "state=online") != NULL;
-}
-
-static bool
-knows_replica(void *with)
-{
-    char reply[4096];
-
-    redis_say(with, "INFO sentinel", reply, sizeof(reply));
-    return strstr(reply, "slaves=1") != NULL;
-}
-
 static int
 open_house(void **state)
 {
-    struct house *house = calloc(1, sizeof(*house));
-    char options[128];
-
-    assert_non_null(house);
-    house->master = redis_start(NULL);
-    snprintf(options, sizeof(options), "replicaof 127.0.0.1 %u\n",
-             redis_port(house->master));
-    house->replica = redis_start(options);
-    assert_true(child_wait_until(has_replica, house->master, PATIENCE_MS));
-    house->sentinel = redis_start_sentinel("main", redis_port(house->master));
-    assert_true(child_wait_until(knows_replica, house->sentinel, PATIENCE_MS));
-    snprintf(house->url, sizeof(house->url),
-             "redis+sentinel://127.0.0.1:%u,127.0.0.1:%u/main",
-             loopback_free_port(), redis_port(house->sentinel));
-    *state = house;
+    *state = redis_house_start();
     return 0;
 }
 
 static int
 close_house(void **state)
 {
-    struct house *house = *state;
-
-    redis_free(house->sentinel);
-    redis_free(house->replica);
-    redis_free(house->master);
-    free(house);
+    redis_house_free(*state);
     return 0;
 }
 
@@ -97,9 +55,9 @@ close_house(void **state)
 static void
 a_sentinel_says_where_the_master_is(void **state)
 {
-    struct house *house = *state;
-    struct idem_shield *shield =
-        shield_open_connected((struct idem_redis_options){.url = house->url});
+    struct redis_house *house = *state;
+    struct idem_shield *shield = shield_open_connected(
+        (struct idem_redis_options){.url = redis_house_url(house)});
 
     shield_learn_for_sure(shield, 1);
     assert_int_equal(shield_ask(shield, 1), IDEM_VERDICT_DONE);
@@ -119,14 +77,42 @@ is_filled_again(void *with)
 static void
 after_a_failover_the_new_master_is_found(void **state)
 {
-    struct house *house = *state;
-    struct idem_shield *shield =
-        shield_open_connected((struct idem_redis_options){.url = house->url});
+    struct redis_house *house = *state;
+    struct idem_shield *shield = shield_open_connected(
+        (struct idem_redis_options){.url = redis_house_url(house)});
 
     shield_learn_for_sure(shield, 1);
-    redis_kill(house->master);
+    redis_kill(redis_house_master(house));
     assert_int_equal(shield_ask(shield, 1), IDEM_VERDICT_ABSENT);
     assert_true(child_wait_until(is_filled_again, shield, PATIENCE_MS));
+    assert_int_equal(shield_counts(shield).rejected, 0);
+    idem_shield_free(shield);
+}
+
+static bool
+has_an_entry(void *with)
+{
+    char reply[64];
+
+    redis_say(with, "DBSIZE", reply, sizeof(reply));
+    return strcmp(reply, ":0\r\n") != 0;
+}
+
+/* Whoever asked the Sentinel just before it knew may find the old one as a
+ * master: until it is a replica, which takes nothing. */
+static void
+an_old_master_that_comes_back_is_left_for_the_new_one(void **state)
+{
+    struct redis_house *house = *state;
+    struct idem_shield *shield = shield_open_connected(
+        (struct idem_redis_options){.url = redis_house_url(house)});
+
+    shield_learn_for_sure(shield, 1);
+    redis_house_fail_over(house);
+    assert_true(child_wait_until(is_filled_again, shield, PATIENCE_MS));
+    redis_house_rejoin(house);
+    assert_true(child_wait_until(is_filled_again, shield, PATIENCE_MS));
+    assert_true(has_an_entry(redis_house_master(house)));
     assert_int_equal(shield_counts(shield).rejected, 0);
     idem_shield_free(shield);
 }
@@ -134,12 +120,12 @@ after_a_failover_the_new_master_is_found(void **state)
 static void
 a_master_of_another_name_is_never_found(void **state)
 {
-    struct house *house = *state;
+    struct redis_house *house = *state;
     struct idem_shield *shield;
     char url[256];
 
     snprintf(url, sizeof(url), "redis+sentinel://127.0.0.1:%u/other",
-             redis_port(house->sentinel));
+             redis_port(redis_house_sentinel(house)));
     shield = shield_open(url);
     for (int i = 0; i < 20; i++)
         assert_int_equal(shield_ask(shield, 1), IDEM_VERDICT_ABSENT);
@@ -150,19 +136,20 @@ a_master_of_another_name_is_never_found(void **state)
 static void
 a_sentinel_with_a_password_is_asked_with_it(void **state)
 {
-    struct house *house = *state;
+    struct redis_house *house = *state;
     struct idem_shield *shield;
     char reply[64], url[300];
 
-    redis_say(house->sentinel, "ACL SETUSER default >open:sesame", reply,
-              sizeof(reply));
+    redis_say(redis_house_sentinel(house), "ACL SETUSER default >open:sesame",
+              reply, sizeof(reply));
     assert_string_equal(reply, "+OK\r\n");
-    snprintf(url, sizeof(url), "%s?sentinel=:open%%3Asesame", house->url);
+    snprintf(url, sizeof(url), "%s?sentinel=:open%%3Asesame",
+             redis_house_url(house));
     shield = shield_open_connected((struct idem_redis_options){.url = url});
     shield_learn_for_sure(shield, 1);
     assert_int_equal(shield_ask(shield, 1), IDEM_VERDICT_DONE);
     idem_shield_free(shield);
-    shield = shield_open(house->url);
+    shield = shield_open(redis_house_url(house));
     for (int i = 0; i < 20; i++)
         assert_int_equal(shield_ask(shield, 1), IDEM_VERDICT_ABSENT);
     assert_int_equal(shield_counts(shield).skipped, 20);
@@ -443,6 +430,7 @@ main(void)
         IN_HOUSE(a_sentinel_says_where_the_master_is),
         IN_HOUSE(a_sentinel_with_a_password_is_asked_with_it),
         IN_HOUSE(after_a_failover_the_new_master_is_found),
+        IN_HOUSE(an_old_master_that_comes_back_is_left_for_the_new_one),
         IN_HOUSE(a_master_of_another_name_is_never_found),
         IN_CLUSTER(every_key_is_at_the_node_of_its_slot),
         IN_CLUSTER(a_slot_that_moved_is_followed),

@@ -123,7 +123,7 @@ redis_start_sentinel(const char *name, unsigned master_port)
             "bind 127.0.0.1\nport %u\ndir %s\n"
             "sentinel monitor %s 127.0.0.1 %u 1\n"
             "sentinel down-after-milliseconds %s 500\n"
-            "sentinel failover-timeout %s 5000\n",
+            "sentinel failover-timeout %s 2000\n",
             redis->port, redis->dir.path, name, master_port, name, name);
     fclose(file);
     redis->mode = "--sentinel";

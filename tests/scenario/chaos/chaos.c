@@ -47,13 +47,13 @@ do_harm(struct site *site, struct calls *calls,
     }
 }
 
-/* I9, in Redis. */
+/* I9, in a Redis. */
 static void
-tell_cached(struct site *site, struct checker *checker)
+tell_cached(struct redis *redis, struct checker *checker)
 {
     char reply[64];
 
-    redis_say(site->redis, NO_END, reply, sizeof(reply));
+    redis_say(redis, NO_END, reply, sizeof(reply));
     if (strcmp(reply, ":0\r\n") != 0)
         checker_cached(checker, reply, -1);
 }
@@ -67,7 +67,8 @@ check(struct site *site, struct calls *calls)
     calls_tell(calls, checker);
     checker_read_postgres(checker, postgres_conninfo(site->postgres));
     checker_read_log(checker, site->push_log);
-    tell_cached(site, checker);
+    tell_cached(redis_house_master(site->redis), checker);
+    tell_cached(redis_house_other(site->redis), checker);
     violations = checker_run(checker, LEASE_MS, checker_print, NULL);
     checker_free(checker);
     return violations;

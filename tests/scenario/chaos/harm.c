@@ -98,34 +98,51 @@ flush_redis(struct site *site, struct calls *calls, struct dice *dice)
 
     (void)calls;
     (void)dice;
-    redis_say(site->redis, "FLUSHALL", reply, sizeof(reply));
+    redis_say(redis_house_master(site->redis), "FLUSHALL", reply,
+              sizeof(reply));
 }
 
+/* As long as it takes a Sentinel to make another the master, or not quite. */
 static void
 restart_redis(struct site *site, struct calls *calls, struct dice *dice)
 {
-    redis_kill(site->redis);
+    struct redis *redis = redis_house_master(site->redis);
+
+    redis_kill(redis);
     (void)calls_wait(calls, dice_roll(dice, 500));
-    redis_restart(site->redis);
+    redis_restart(redis);
 }
 
 static void
 freeze_redis(struct site *site, struct calls *calls, struct dice *dice)
 {
-    redis_freeze(site->redis);
+    struct redis *redis = redis_house_master(site->redis);
+
+    redis_freeze(redis);
     (void)calls_wait(calls, dice_roll(dice, 500));
-    redis_thaw(site->redis);
+    redis_thaw(redis);
 }
 
 /* As one that a failover has left behind: it answers, and takes nothing. */
 static void
 demote_redis(struct site *site, struct calls *calls, struct dice *dice)
 {
+    struct redis *redis = redis_house_master(site->redis);
     char reply[64];
 
-    redis_say(site->redis, "REPLICAOF 127.0.0.1 1", reply, sizeof(reply));
+    redis_say(redis, "REPLICAOF 127.0.0.1 1", reply, sizeof(reply));
     (void)calls_wait(calls, dice_roll(dice, 500));
-    redis_say(site->redis, "REPLICAOF NO ONE", reply, sizeof(reply));
+    redis_say(redis, "REPLICAOF NO ONE", reply, sizeof(reply));
+}
+
+/* For a while there are two who believe to be the master. */
+static void
+fail_redis_over(struct site *site, struct calls *calls, struct dice *dice)
+{
+    redis_house_rejoin(site->redis);
+    redis_house_fail_over(site->redis);
+    (void)calls_wait(calls, dice_roll(dice, 1000));
+    redis_house_rejoin(site->redis);
 }
 
 static const struct {

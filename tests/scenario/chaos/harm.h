@@ -21,7 +21,8 @@
     X(FLUSH_REDIS, flush_redis, "Redis flushed")                               \
     X(RESTART_REDIS, restart_redis, "Redis killed")                            \
     X(FREEZE_REDIS, freeze_redis, "Redis frozen for a while")                  \
-    X(DEMOTE_REDIS, demote_redis, "Redis a replica for a while")
+    X(DEMOTE_REDIS, demote_redis, "Redis a replica for a while")               \
+    X(FAIL_REDIS_OVER, fail_redis_over, "Redis failed over")
 
 enum harm {
 #define HARM_ENUM(name, function, text) HARM_##name,

@@ -31,7 +31,7 @@ site_start(struct site *site, unsigned i)
         site->push_log,
         "postgres",
         postgres_conninfo_at(site->postgres, tcp_proxy_port(site->proxy)),
-        redis_url(site->redis),
+        redis_house_url(site->redis),
         NULL};
 
     for (unsigned tries = 0; tries < STARTS_MAX; tries++) {
@@ -68,7 +68,7 @@ site_open(struct site *site, bool outside)
     tempdir_open(&site->dir);
     tempdir_file(&site->dir, "pushes", site->push_log, sizeof(site->push_log));
     site->postgres = postgres_start(&options);
-    site->redis = redis_start(NULL);
+    site->redis = redis_house_start();
     site->proxy = tcp_proxy_start(postgres_port(site->postgres));
     must(idem_postgres_migrate(postgres_conninfo(site->postgres), NULL, &err),
          &err);
@@ -96,7 +96,7 @@ site_close(struct site *site)
 {
     site_stop(site);
     tcp_proxy_free(site->proxy);
-    redis_free(site->redis);
+    redis_house_free(site->redis);
     postgres_free(site->postgres);
     tempdir_close(&site->dir);
 }

@@ -4,14 +4,15 @@
 #include "support.h"
 
 #include "postgres.h"
-#include "redis.h"
+#include "redis_house.h"
 #include "tcp_proxy.h"
 #include "tempdir.h"
 
 #include <idem/channel.h>
 
 /* Two servers of effects.proto as processes, on one PostgreSQL behind a proxy
- * that cuts, with one Redis in front, and a channel to each. The thread that
+ * that cuts, with a Redis in front that a Sentinel watches over, and a channel
+ * to each. The thread that
  * opens it does all of this. */
 
 #define SITE_SERVERS 2
@@ -26,7 +27,7 @@ struct site {
     struct tempdir dir;
     char push_log[128];
     struct postgres *postgres;
-    struct redis *redis;
+    struct redis_house *redis;
     struct tcp_proxy *proxy;
     struct site_server servers[SITE_SERVERS];
 };
