@@ -4,18 +4,13 @@
  * The steps are not listed here: a first call writes down the fault points that
  * it reaches, and each of them is then where a server dies. A new step cannot
  * escape. */
-#include "support.h"
+#include "crash_site.h"
 
 #include "child.h"
 #include "effects.h"
-#include "loopback.h"
-#include "postgres.h"
-#include "redis.h"
-#include "tempdir.h"
+#include "points.h"
 
-#include <idem/postgres.h>
 #include <idem/reason.h>
-#include <idem/standard.h>
 
 #include <pthread.h>
 #include <signal.h>
@@ -23,8 +18,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define POINTS_MAX 40
-#define NAME_MAX_SIZE 64
 #define READY_MS 20000
 #define CALL_MS 20000
 
@@ -34,140 +27,38 @@ typedef enum idem_status call_fn(struct idem_channel *channel,
                                  const struct idem_call_options *options,
                                  struct idem_outcome *outcome);
 
-struct site {
-    struct tempdir dir;
-    char books[128], push_log[128], points[128], log[128], address[64];
-    struct postgres *postgres; /* NULL: sqlite */
-    struct redis *redis;
-    pid_t server;
-    struct idem_channel *channel;
-};
-
-static void
-must(enum idem_status status, const struct idem_error *err)
-{
-    if (status != IDEM_OK)
-        fail_msg("%s", err->message);
-}
-
-/* --- The site --- */
-
-static void
-prepare(struct site *site, bool on_postgres)
-{
-    struct idem_error err;
-
-    tempdir_open(&site->dir);
-    tempdir_file(&site->dir, "books", site->books, sizeof(site->books));
-    tempdir_file(&site->dir, "pushes", site->push_log, sizeof(site->push_log));
-    tempdir_file(&site->dir, "points", site->points, sizeof(site->points));
-    tempdir_file(&site->dir, "log", site->log, sizeof(site->log));
-    snprintf(site->address, sizeof(site->address), "tcp://127.0.0.1:%u",
-             loopback_free_port());
-    if (!on_postgres)
-        return;
-    site->postgres = postgres_start(NULL);
-    site->redis = redis_start(NULL);
-    must(idem_postgres_migrate(postgres_conninfo(site->postgres), NULL, &err),
-         &err);
-    postgres_strict(site->postgres);
-    postgres_sql(site->postgres, EFFECTS_SCHEMA);
-}
-
-static int
-set_up(void **state, bool on_postgres)
-{
-    struct site *site = calloc(1, sizeof(*site));
-    struct idem_error err;
-
-    prepare(site, on_postgres);
-    must(idem_client_open(&site->channel, site->address, NULL, &err), &err);
-    *state = site;
-    return 0;
-}
-
-static int
-on_sqlite(void **state)
-{
-    return set_up(state, false);
-}
-
-static int
-on_postgres_and_redis(void **state)
-{
-    return set_up(state, true);
-}
-
-static int
-tear_down(void **state)
-{
-    struct site *site = *state;
-
-    idem_channel_close(site->channel);
-    child_stop(site->server, SIGKILL);
-    redis_free(site->redis);
-    postgres_free(site->postgres);
-    tempdir_close(&site->dir);
-    free(site);
-    return 0;
-}
-
-/* --- Its server --- */
-
-static bool
-it_is_dead(void *with)
-{
-    const struct site *site = with;
-
-    return !child_alive(site->server);
-}
-
-/* A server with a fault may die before it listens. */
-static void
-start_server(struct site *site, const char *variable, const char *value)
-{
-    const char *words[] = {
-        EFFECTS_SERVER, site->address, site->push_log, "sqlite", site->books,
-        NULL,           NULL};
-    const struct child_options options = {.log = site->log};
-
-    if (site->postgres) {
-        words[3] = "postgres";
-        words[4] = postgres_conninfo(site->postgres);
-        words[5] = redis_url(site->redis);
-    }
-    if (variable)
-        setenv(variable, value, 1);
-    site->server = child_serve(&options, words);
-    if (variable)
-        unsetenv(variable);
-    if (!variable && !site->server) {
-        child_show(site->log);
-        fail_msg("the server does not listen");
-    }
-}
-
 /* --- Calls --- */
 
 struct attempt {
-    struct site *site;
+    struct crash_site *site;
     call_fn *call;
     char key[64];
     enum idem_status status;
     struct idem_outcome outcome;
+    struct checker_call told;
     pthread_t thread;
 };
 
 static void
 call(struct attempt *attempt)
 {
+    const struct idem_clock *clock = idem_clock_system();
     effects_add_request request = EFFECTS_ADD_REQUEST_INIT;
     struct idem_call_options options = {
         .key = attempt->key, .timeout_ms = CALL_MS, .wait_for_ready = true};
+    struct checker_call *told = &attempt->told;
+    effects_add_reply *reply = NULL;
 
     request.amount = 7;
-    attempt->status = attempt->call(attempt->site->channel, &request, NULL,
+    told->began_ns = clock->monotonic_ns(clock);
+    attempt->status = attempt->call(attempt->site->channel, &request, &reply,
                                     &options, &attempt->outcome);
+    told->ended_ns = clock->monotonic_ns(clock);
+    if (reply) {
+        told->reply = (uint64_t)reply->number + 1;
+        told->foreign = reply->amount != request.amount;
+    }
+    effects_add_reply_free(reply);
 }
 
 static void *
@@ -178,7 +69,7 @@ run(void *arg)
 }
 
 static int64_t
-rows(struct site *site)
+rows(struct crash_site *site)
 {
     effects_count_request request = EFFECTS_COUNT_REQUEST_INIT;
     struct idem_call_options options = {.wait_for_ready = true};
@@ -194,70 +85,60 @@ rows(struct site *site)
     return effects;
 }
 
+/* --- The checker --- */
+
+static void
+tell(struct attempt *attempt)
+{
+    struct checker_call *told = &attempt->told;
+
+    told->key = attempt->key;
+    told->status = attempt->status;
+    told->effect = attempt->outcome.effect;
+    told->final = attempt->outcome.final;
+    told->reason = attempt->outcome.reason;
+    checker_call(attempt->site->checker, told);
+}
+
 /* --- The enumerator --- */
 
-struct points {
-    unsigned n;
-    char name[POINTS_MAX][NAME_MAX_SIZE];
-};
-
 static void
-add_point(struct points *points, const char *name)
-{
-    for (unsigned i = 0; i < points->n; i++)
-        if (strcmp(points->name[i], name) == 0)
-            return;
-    assert_true(points->n < POINTS_MAX);
-    snprintf(points->name[points->n++], NAME_MAX_SIZE, "%s", name);
-}
-
-static void
-read_points(struct site *site, struct points *points)
-{
-    char line[NAME_MAX_SIZE];
-    FILE *file = fopen(site->points, "r");
-
-    points->n = 0;
-    assert_non_null(file);
-    while (fgets(line, sizeof(line), file)) {
-        line[strcspn(line, "\n")] = '\0';
-        add_point(points, line);
-    }
-    fclose(file);
-}
-
-static void
-find_points(struct site *site, call_fn *method, struct points *points)
+find_points(struct crash_site *site, call_fn *method, enum checker_runs runs,
+            struct points *points)
 {
     struct attempt attempt = {.site = site, .call = method, .key = "points"};
 
-    start_server(site, "IDEM_FAULT_LOG", site->points);
+    checker_key(site->checker, attempt.key, runs, INT64_MAX);
+    crash_site_start(site, "IDEM_FAULT_LOG", site->points);
     call(&attempt);
     assert_int_equal(attempt.status, IDEM_OK);
+    tell(&attempt);
     child_stop(site->server, SIGKILL);
-    read_points(site, points);
-    assert_true(points->n >= 4);
+    points_read(points, site->points);
 }
 
 /* Kill the server at this point of the call, start another, let the client's
  * retry go on, and call once more. */
 static void
-crash_at(struct site *site, call_fn *method, const char *point,
-         struct attempt *first, struct attempt *again)
+crash_at(struct crash_site *site, call_fn *method, enum checker_runs runs,
+         const char *point, struct attempt *first, struct attempt *again)
 {
-    char plan[NAME_MAX_SIZE + 16];
+    char plan[POINT_SIZE + 16];
 
     snprintf(plan, sizeof(plan), "%s:1:kill", point);
     *first = (struct attempt){.site = site, .call = method};
     snprintf(first->key, sizeof(first->key), "at-%.50s", point);
     *again = *first;
-    start_server(site, "IDEM_FAULT", plan);
+    checker_key(site->checker, first->key, runs, INT64_MAX);
+    crash_site_start(site, "IDEM_FAULT", plan);
     pthread_create(&first->thread, NULL, run, first);
-    if (!child_wait_until(it_is_dead, site, READY_MS))
+    if (!child_wait_until(crash_site_is_dead, site, READY_MS))
         fail_msg("%s: the server lives", point);
-    start_server(site, NULL, NULL);
+    crash_site_start(site, NULL, NULL);
     pthread_join(first->thread, NULL);
     call(again);
+    tell(first);
+    tell(again);
 }
 
 static void
@@ -270,14 +151,16 @@ complain(const char *point, const struct attempt *attempt)
 }
 
 static void
-have_one_effect_wherever_its_server_dies(struct site *site, call_fn *method)
+have_one_effect_wherever_its_server_dies(struct crash_site *site,
+                                         call_fn *method)
 {
     struct points points;
     struct attempt first, again;
 
-    find_points(site, method, &points);
+    find_points(site, method, CHECKER_RUN_ONCE, &points);
     for (unsigned i = 0; i < points.n; i++) {
-        crash_at(site, method, points.name[i], &first, &again);
+        crash_at(site, method, CHECKER_RUN_ONCE, points.name[i], &first,
+                 &again);
         complain(points.name[i], &first);
         assert_int_equal(first.status, IDEM_OK);
         assert_int_equal(again.status, IDEM_OK);
@@ -285,6 +168,7 @@ have_one_effect_wherever_its_server_dies(struct site *site, call_fn *method)
         assert_int_equal(rows(site), i + 2);
         child_stop(site->server, SIGKILL);
     }
+    crash_site_check(site);
 }
 
 static void
@@ -314,15 +198,16 @@ is_in_doubt(const struct attempt *attempt)
 }
 
 static void
-hold_wherever_its_server_dies(struct site *site, call_fn *method)
+hold_wherever_its_server_dies(struct crash_site *site, call_fn *method)
 {
     struct points points;
     struct attempt first, again;
     unsigned pushes;
 
-    find_points(site, method, &points);
+    find_points(site, method, CHECKER_RUN_ONCE, &points);
     for (unsigned i = 0; i < points.n; i++) {
-        crash_at(site, method, points.name[i], &first, &again);
+        crash_at(site, method, CHECKER_RUN_ONCE, points.name[i], &first,
+                 &again);
         complain(points.name[i], &first);
         pushes = effects_pushes(site->push_log, first.key);
         assert_true(pushes <= 1);
@@ -336,6 +221,7 @@ hold_wherever_its_server_dies(struct site *site, call_fn *method)
         }
         child_stop(site->server, SIGKILL);
     }
+    crash_site_check(site);
 }
 
 static void
@@ -350,26 +236,42 @@ so_is_one_that_marks_its_steps(void **state)
     hold_wherever_its_server_dies(*state, effects_push_step);
 }
 
-/* Fault 10: the other system de-duplicates on the key that it is given. */
+/* Fault 10: the other system de-duplicates on the key that it is given, so that
+ * it may be given it twice. */
 static void
-a_key_that_may_run_again_is_done_wherever_its_server_dies(void **state)
+do_wherever_its_server_dies(struct crash_site *site, call_fn *method,
+                            unsigned pushes_max)
 {
-    struct site *site = *state;
     struct points points;
     struct attempt first, again;
     unsigned pushes;
 
-    find_points(site, effects_push_again, &points);
+    find_points(site, method, CHECKER_RUN_AGAIN, &points);
     for (unsigned i = 0; i < points.n; i++) {
-        crash_at(site, effects_push_again, points.name[i], &first, &again);
+        crash_at(site, method, CHECKER_RUN_AGAIN, points.name[i], &first,
+                 &again);
         complain(points.name[i], &first);
         assert_int_equal(first.status, IDEM_OK);
         assert_int_equal(again.status, IDEM_OK);
         assert_int_equal(again.outcome.effect, IDEM_EFFECT_REPLAYED);
         pushes = effects_pushes(site->push_log, first.key);
-        assert_true(pushes == 1 || pushes == 2);
+        assert_true(pushes >= 1 && pushes <= pushes_max);
         child_stop(site->server, SIGKILL);
     }
+    crash_site_check(site);
+}
+
+static void
+a_key_that_may_run_again_is_done_wherever_its_server_dies(void **state)
+{
+    do_wherever_its_server_dies(*state, effects_push_again, 2);
+}
+
+/* Its probe tells the truth. */
+static void
+a_key_that_is_probed_is_done_once_wherever_its_server_dies(void **state)
+{
+    do_wherever_its_server_dies(*state, effects_push_probe, 1);
 }
 
 /* Argument: "sqlite" or "postgres", the authority. */
@@ -378,7 +280,7 @@ main(int argc, char **argv)
 {
 #define TEST(site, name)                                                       \
     {                                                                          \
-#name " " #site, name, site, tear_down, NULL                           \
+#name " " #site, name, site, crash_site_down, NULL                     \
     }
 #define TESTS(site)                                                            \
     TEST(site, a_transaction_has_one_effect_wherever_its_server_dies),         \
@@ -386,11 +288,12 @@ main(int argc, char **argv)
         TEST(site,                                                             \
              a_held_key_is_done_once_or_in_doubt_wherever_its_server_dies),    \
         TEST(site, so_is_one_that_marks_its_steps),                            \
-        TEST(site, a_key_that_may_run_again_is_done_wherever_its_server_dies)
-    const struct CMUnitTest alone[] = {TESTS(on_sqlite)};
+        TEST(site, a_key_that_may_run_again_is_done_wherever_its_server_dies), \
+        TEST(site, a_key_that_is_probed_is_done_once_wherever_its_server_dies)
+    const struct CMUnitTest alone[] = {TESTS(crash_site_on_sqlite)};
     const struct CMUnitTest both[] = {
-        TESTS(on_postgres_and_redis),
-        TEST(on_postgres_and_redis, so_has_one_of_a_group),
+        TESTS(crash_site_on_postgres_and_redis),
+        TEST(crash_site_on_postgres_and_redis, so_has_one_of_a_group),
     };
 
     if (argc > 1 && strcmp(argv[1], "postgres") == 0)

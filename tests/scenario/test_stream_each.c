@@ -8,6 +8,7 @@
 #include "child.h"
 #include "journal.h"
 #include "loopback.h"
+#include "points.h"
 #include "postgres.h"
 #include "redis.h"
 #include "tcp_proxy.h"
@@ -28,9 +29,6 @@
 #define COUNT 200
 #define CUTS 100
 #define CALL_MS 60000
-#define POINTS_MAX 40
-#define NAME_MAX_SIZE 64
-
 #define STEPS_SHORT 4 /* of so many, the first is where a server dies */
 
 static bool on_postgres;
@@ -363,25 +361,6 @@ assert_written(const struct site *site, const struct writer *writer)
 
 /* --- kill -9 at every step --- */
 
-struct points {
-    unsigned n;
-    char name[POINTS_MAX][NAME_MAX_SIZE];
-    unsigned times[POINTS_MAX];
-};
-
-static void
-add_point(struct points *points, const char *name)
-{
-    unsigned i = 0;
-
-    while (i < points->n && strcmp(points->name[i], name) != 0)
-        i++;
-    assert_true(i < POINTS_MAX);
-    if (i == points->n)
-        snprintf(points->name[points->n++], NAME_MAX_SIZE, "%s", name);
-    points->times[i]++;
-}
-
 /* The steps are not listed here: a first stream writes down those that it
  * comes to. */
 static void
@@ -389,23 +368,13 @@ find_points(struct site *site, enum kind kind, struct points *points)
 {
     struct writer writer = {
         .kind = kind, .target = site->address[0], .count = COUNT};
-    char line[NAME_MAX_SIZE];
-    FILE *file;
 
     serve(site, 0, "IDEM_FAULT_LOG", site->points);
     start(&writer);
     pthread_join(writer.thread, NULL);
     child_stop(site->servers[0], SIGKILL);
     assert_written(site, &writer);
-    *points = (struct points){0};
-    file = fopen(site->points, "r");
-    assert_non_null(file);
-    while (fgets(line, sizeof line, file)) {
-        line[strcspn(line, "\n")] = '\0';
-        add_point(points, line);
-    }
-    fclose(file);
-    assert_true(points->n >= 4);
+    points_read(points, site->points);
 }
 
 static bool
@@ -426,7 +395,7 @@ crash_at(struct site *site, enum kind kind, const char *point, unsigned time)
     struct writer writer = {
         .kind = kind, .target = site->address[0], .count = COUNT};
     void *both[] = {site, &writer};
-    char plan[NAME_MAX_SIZE + 32];
+    char plan[POINT_SIZE + 32];
 
     snprintf(plan, sizeof plan, "%s:%u:kill", point, time);
     serve(site, 0, "IDEM_FAULT", plan);

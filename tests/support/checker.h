@@ -96,4 +96,7 @@ void checker_read_log(struct checker *checker, const char *path);
  * key). */
 void checker_read_postgres(struct checker *checker, const char *conninfo);
 
+/* As checker_read_postgres, of a file of sqlite. */
+void checker_read_sqlite(struct checker *checker, const char *path);
+
 #endif

@@ -3,11 +3,13 @@
 #include <idem/base.h>
 
 #include <libpq-fe.h>
+#include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define LINE_MAX_SIZE 512
+#define BUSY_MS 10000
 
 void
 checker_read_log(struct checker *checker, const char *path)
@@ -73,4 +75,65 @@ checker_read_postgres(struct checker *checker, const char *conninfo)
         checker_effect(checker, PQgetvalue(rows, i, 0), INT64_MIN);
     PQclear(rows);
     PQfinish(conn);
+}
+
+/* --- sqlite --- */
+
+static const char *
+text_at(sqlite3_stmt *row, int column)
+{
+    return (const char *)sqlite3_column_text(row, column);
+}
+
+static void
+take_record(struct checker *checker, sqlite3_stmt *row)
+{
+    const struct checker_record record = {
+        .key = text_at(row, 0),
+        .state = text_at(row, 1),
+        .status = (enum idem_status)sqlite3_column_int(row, 2),
+        .executions = (unsigned)sqlite3_column_int(row, 3),
+        .lease_left_ms = sqlite3_column_int64(row, 4),
+    };
+
+    checker_record(checker, &record);
+}
+
+static void
+take_effect(struct checker *checker, sqlite3_stmt *row)
+{
+    checker_effect(checker, text_at(row, 0), INT64_MIN);
+}
+
+static void
+each_row(struct checker *checker, sqlite3 *db, const char *sql,
+         void (*take)(struct checker *checker, sqlite3_stmt *row))
+{
+    sqlite3_stmt *row;
+    int rc = sqlite3_prepare_v2(db, sql, -1, &row, NULL);
+
+    while (rc == SQLITE_OK && sqlite3_step(row) == SQLITE_ROW)
+        take(checker, row);
+    if (rc != SQLITE_OK || sqlite3_finalize(row) != SQLITE_OK)
+        fprintf(stderr, "checker: %s\n", sqlite3_errmsg(db));
+    IDEM_ASSERT(sqlite3_errcode(db) == SQLITE_OK);
+}
+
+void
+checker_read_sqlite(struct checker *checker, const char *path)
+{
+    static const char records[] =
+        "SELECT CAST(key AS TEXT), state, coalesce(status, 0), executions, "
+        "coalesce(lease_until - CAST((julianday('now') - 2440587.5) * 86400000 "
+        "AS INTEGER), 0) FROM "
+        "(SELECT key, state, status, executions, lease_until FROM idem_record "
+        "UNION ALL SELECT key, state, status, executions, lease_until FROM "
+        "idem_record_opaque)";
+    sqlite3 *db;
+
+    IDEM_ASSERT(sqlite3_open(path, &db) == SQLITE_OK);
+    sqlite3_busy_timeout(db, BUSY_MS);
+    each_row(checker, db, records, take_record);
+    each_row(checker, db, "SELECT key FROM effects", take_effect);
+    sqlite3_close(db);
 }
