@@ -5,9 +5,11 @@
  *   effects_server ADDRESS PUSH_LOG postgres CONNINFO [REDIS_URL]
  *
  * EFFECTS_OUTSIDE in the environment: Add makes its effect outside its
- * transaction.
+ * transaction. EFFECTS_CLOCK: the file that its clock is stepped by
+ * (stepped_clock.h).
  */
 #include "effects.h"
+#include "stepped_clock.h"
 
 #include <idem/postgres.h>
 #include <idem/shield.h>
@@ -20,6 +22,7 @@
 #include <string.h>
 
 static struct effects effects;
+static struct stepped_clock stepped;
 
 static void
 must(enum idem_status status, const struct idem_error *err)
@@ -30,12 +33,25 @@ must(enum idem_status status, const struct idem_error *err)
     exit(1);
 }
 
-static struct idem_store *
-open_store(const char *kind, const char *where)
+/* NULL: the system's. */
+static const struct idem_clock *
+open_clock(void)
 {
-    const struct idem_sqlite_options sqlite = {.path = where,
-                                               .schema = EFFECTS_SCHEMA};
-    const struct idem_postgres_options postgres = {.conninfo = where};
+    const char *path = getenv("EFFECTS_CLOCK");
+
+    if (!path)
+        return NULL;
+    stepped_clock_open(&stepped, path);
+    return &stepped.clock;
+}
+
+static struct idem_store *
+open_store(const char *kind, const char *where, const struct idem_clock *clock)
+{
+    const struct idem_sqlite_options sqlite = {
+        .path = where, .schema = EFFECTS_SCHEMA, .clock = clock};
+    const struct idem_postgres_options postgres = {.conninfo = where,
+                                                   .clock = clock};
     struct idem_store *store;
     struct idem_error err;
 
@@ -47,11 +63,12 @@ open_store(const char *kind, const char *where)
 }
 
 static struct idem_shield *
-open_shield(const char *url)
+open_shield(const char *url, const struct idem_clock *clock)
 {
     const struct idem_redis_options options = {
         .url = url,
         .secret = idem_bytes_of("sixteen bytes and more"),
+        .clock = clock,
     };
     struct idem_shield *shield;
     struct idem_error err;
@@ -63,14 +80,16 @@ open_shield(const char *url)
 static struct idem_server *
 open_server(int argc, char **argv)
 {
-    struct idem_store *store = open_store(argv[3], argv[4]);
-    struct idem_once_options once = {0};
+    const struct idem_clock *clock = open_clock();
+    const struct idem_server_options options = {.clock = clock};
+    struct idem_store *store = open_store(argv[3], argv[4], clock);
+    struct idem_once_options once = {.clock = clock};
     struct idem_server *server;
     struct idem_error err;
 
     if (argc > 5)
-        once.shield = open_shield(argv[5]);
-    must(idem_server_open(&server, store, NULL, &once, &err), &err);
+        once.shield = open_shield(argv[5], clock);
+    must(idem_server_open(&server, store, &options, &once, &err), &err);
     must(effects_register(server, &effects_handlers, &effects, &err), &err);
     must(idem_server_listen(server, argv[1], &err), &err);
     must(idem_server_start(server, &err), &err);
@@ -98,6 +117,7 @@ main(int argc, char **argv)
     fflush(stdout);
     sigwait(&end, &signal);
     idem_server_free(server);
+    stepped_clock_close(&stepped);
     effects_fini(&effects);
     return 0;
 }

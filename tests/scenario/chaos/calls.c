@@ -193,7 +193,7 @@ make_key(struct calls *calls, unsigned key)
         snprintf(calls->keys[key], sizeof(calls->keys[key]),
                  "chaos-%" PRIx64 "-%u", calls->options->seed, key);
     else
-        idem_key_mint(calls->keys[key], calls->clock, WINDOW_MS);
+        idem_key_mint(calls->keys[key], &calls->site->clock.clock, WINDOW_MS);
 }
 
 /* False: there is nothing more to call. */

@@ -5,6 +5,9 @@
 #include <signal.h>
 
 #define CUTS 3
+#define DAY_S 86400
+#define SERVER_STEP_S (10 * DAY_S) /* either way, at most */
+#define CLIENT_STEP_S 1200         /* less than a key's window (calls.c) */
 
 typedef void harm_fn(struct site *site, struct calls *calls, struct dice *dice);
 
@@ -143,6 +146,25 @@ fail_redis_over(struct site *site, struct calls *calls, struct dice *dice)
     redis_house_fail_over(site->redis);
     (void)calls_wait(calls, dice_roll(dice, 1000));
     redis_house_rejoin(site->redis);
+}
+
+static void
+step(struct stepped_clock *clock, struct dice *dice, int most_s)
+{
+    int ahead_s = (int)dice_roll(dice, (unsigned)most_s * 2) - most_s;
+
+    stepped_clock_set(clock, (int64_t)ahead_s * 1000);
+}
+
+/* What was done is the database's word, whatever a server takes for today; keys
+ * are minted by the clients' clock. */
+static void
+step_clocks(struct site *site, struct calls *calls, struct dice *dice)
+{
+    (void)calls;
+    for (unsigned i = 0; i < SITE_SERVERS; i++)
+        step(&site->servers[i].clock, dice, SERVER_STEP_S);
+    step(&site->clock, dice, CLIENT_STEP_S);
 }
 
 static const struct {

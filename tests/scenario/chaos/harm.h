@@ -6,7 +6,7 @@
 #include "site.h"
 
 /* What is done to a site, one harm after another, each undone when the function
- * returns. Only the thread that opened the site. */
+ * returns; but a clock stays wrong. Only the thread that opened the site. */
 
 /* The kinds, in the order of the table that is printed. */
 #define HARM_LIST(X)                                                           \
@@ -22,7 +22,8 @@
     X(RESTART_REDIS, restart_redis, "Redis killed")                            \
     X(FREEZE_REDIS, freeze_redis, "Redis frozen for a while")                  \
     X(DEMOTE_REDIS, demote_redis, "Redis a replica for a while")               \
-    X(FAIL_REDIS_OVER, fail_redis_over, "Redis failed over")
+    X(FAIL_REDIS_OVER, fail_redis_over, "Redis failed over")                   \
+    X(STEP_CLOCKS, step_clocks, "clocks stepped")
 
 enum harm {
 #define HARM_ENUM(name, function, text) HARM_##name,

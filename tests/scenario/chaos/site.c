@@ -34,6 +34,7 @@ site_start(struct site *site, unsigned i)
         redis_house_url(site->redis),
         NULL};
 
+    setenv("EFFECTS_CLOCK", server->clock_file, 1);
     for (unsigned tries = 0; tries < STARTS_MAX; tries++) {
         server->pid = child_serve(&options, words);
         if (server->pid)
@@ -47,26 +48,35 @@ static void
 open_server(struct site *site, unsigned i)
 {
     struct site_server *server = &site->servers[i];
+    const struct idem_channel_options options = {.clock = &site->clock.clock};
     char name[16];
     struct idem_error err;
 
     snprintf(name, sizeof(name), "server-%u", i);
     tempdir_file(&site->dir, name, server->log, sizeof(server->log));
+    snprintf(name, sizeof(name), "clock-%u", i);
+    tempdir_file(&site->dir, name, server->clock_file,
+                 sizeof(server->clock_file));
+    stepped_clock_open(&server->clock, server->clock_file);
     snprintf(server->address, sizeof(server->address), "tcp://127.0.0.1:%u",
              loopback_free_port());
     site_start(site, i);
-    must(idem_client_open(&server->channel, server->address, NULL, &err), &err);
+    must(idem_client_open(&server->channel, server->address, &options, &err),
+         &err);
 }
 
 void
 site_open(struct site *site, bool outside)
 {
     const struct postgres_options options = {.durable = true};
+    char clock_file[128];
     struct idem_error err;
 
     *site = (struct site){0};
     tempdir_open(&site->dir);
     tempdir_file(&site->dir, "pushes", site->push_log, sizeof(site->push_log));
+    tempdir_file(&site->dir, "clock", clock_file, sizeof(clock_file));
+    stepped_clock_open(&site->clock, clock_file);
     site->postgres = postgres_start(&options);
     site->redis = redis_house_start();
     site->proxy = tcp_proxy_start(postgres_port(site->postgres));
@@ -95,6 +105,9 @@ void
 site_close(struct site *site)
 {
     site_stop(site);
+    for (unsigned i = 0; i < SITE_SERVERS; i++)
+        stepped_clock_close(&site->servers[i].clock);
+    stepped_clock_close(&site->clock);
     tcp_proxy_free(site->proxy);
     redis_house_free(site->redis);
     postgres_free(site->postgres);

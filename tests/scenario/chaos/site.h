@@ -5,6 +5,7 @@
 
 #include "postgres.h"
 #include "redis_house.h"
+#include "stepped_clock.h"
 #include "tcp_proxy.h"
 #include "tempdir.h"
 
@@ -12,13 +13,14 @@
 
 /* Two servers of effects.proto as processes, on one PostgreSQL behind a proxy
  * that cuts, with a Redis in front that a Sentinel watches over, and a channel
- * to each. The thread that
- * opens it does all of this. */
+ * to each; all three have clocks of their own. The thread that opens it does
+ * all of this. */
 
 #define SITE_SERVERS 2
 
 struct site_server {
-    char address[64], log[128];
+    char address[64], log[128], clock_file[128];
+    struct stepped_clock clock;
     pid_t pid;
     struct idem_channel *channel; /* of any thread */
 };
@@ -29,6 +31,7 @@ struct site {
     struct postgres *postgres;
     struct redis_house *redis;
     struct tcp_proxy *proxy;
+    struct stepped_clock clock; /* of the clients */
     struct site_server servers[SITE_SERVERS];
 };
 
