@@ -7,7 +7,6 @@
 #include <idem/reason.h>
 
 #include <endian.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -19,27 +18,26 @@
 #define CRC_DIGITS 8
 #define WINDOW_DEFAULT_S 86400  /* options.proto, window_s */
 #define WINDOW_MAX_S 34560000   /* 400 days */
-#define WINDOW_ROOM 22          /* "_", any number, and the NUL */
 #define WALL_MAX_MS (1LL << 48) /* what a UUIDv7 holds */
 
-static int
-hex_digit(uint8_t c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
+/* A digit's value and one more; 0: it is none. */
+static const uint8_t hex_digits[256] = {
+    ['0'] = 1,  ['1'] = 2,  ['2'] = 3,  ['3'] = 4,  ['4'] = 5,  ['5'] = 6,
+    ['6'] = 7,  ['7'] = 8,  ['8'] = 9,  ['9'] = 10, ['a'] = 11, ['b'] = 12,
+    ['c'] = 13, ['d'] = 14, ['e'] = 15, ['f'] = 16,
+};
 
 /* Lower case only: one key has one spelling, for it is compared as text. */
 static bool
 read_hex(struct idem_bytes text, uint8_t *bytes)
 {
     for (size_t i = 0; i < text.size; i += 2) {
-        int high = hex_digit(text.data[i]), low = hex_digit(text.data[i + 1]);
+        unsigned high = hex_digits[text.data[i]];
+        unsigned low = hex_digits[text.data[i + 1]];
 
-        if (high < 0 || low < 0)
+        if (high == 0 || low == 0)
             return false;
-        bytes[i / 2] = (uint8_t)(high << 4 | low);
+        bytes[i / 2] = (uint8_t)((high - 1) << 4 | (low - 1));
     }
     return true;
 }
@@ -91,22 +89,38 @@ uuid_read(const uint8_t uuid[UUID_SIZE], int64_t *wall_ms)
     return (uuid[6] & 0xF0) == 0x70 && (uuid[8] & 0xC0) == 0x80;
 }
 
-/* "idk_" 32 hex "_" window */
-static void
+/* Positive, in decimal, with its NUL. Gives where that is. */
+static char *
+write_number(char *text, int64_t number)
+{
+    char digits[20];
+    size_t n = 0;
+
+    for (; number > 0; number /= 10)
+        digits[n++] = (char)('0' + number % 10);
+    while (n > 0)
+        *text++ = digits[--n];
+    *text = '\0';
+    return text;
+}
+
+/* "idk_" 32 hex "_" window. Gives its end. */
+static char *
 write_head(char *text, const char *prefix, const uint8_t uuid[UUID_SIZE],
            int64_t window_s)
 {
     memcpy(text, prefix, PREFIX_SIZE);
     text += PREFIX_SIZE;
     hex_write(text, uuid, UUID_SIZE);
-    snprintf(text + 2 * UUID_SIZE, WINDOW_ROOM, "_%" PRId64, window_s);
+    text += 2 * UUID_SIZE;
+    *text++ = '_';
+    return write_number(text, window_s);
 }
 
 static void
 write_minted(char *text, const uint8_t uuid[UUID_SIZE], int64_t window_s)
 {
-    write_head(text, PREFIX, uuid, window_s);
-    strcat(text, "_");
+    strcpy(write_head(text, PREFIX, uuid, window_s), "_");
     idem_key_add_checksum(text);
 }
 
@@ -204,7 +218,7 @@ idem_session_mint(char *text, const struct idem_clock *clock, int64_t skew_ms,
     uint8_t uuid[UUID_SIZE];
 
     make_uuid(uuid, clock, skew_ms);
-    write_head(text, SESSION_PREFIX, uuid, window_s_of(window_ms));
+    (void)write_head(text, SESSION_PREFIX, uuid, window_s_of(window_ms));
 }
 
 static bool

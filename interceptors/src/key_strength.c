@@ -102,13 +102,14 @@ enum idem_status
 idem_key_admit(struct idem_key *key, const struct idem_method *method,
                struct idem_bytes text, struct idem_error *err)
 {
-    unsigned bits = idem_key_bits(text);
     struct idem_key read;
     enum idem_status status = idem_key_parse(&read, text, err);
+    bool asked = status == IDEM_OK && method->secret_keys && !read.minted;
+    unsigned bits = asked ? idem_key_bits(text) : BITS_MIN;
 
     if (status != IDEM_OK)
         return status;
-    if (read.minted || !method->secret_keys || bits >= BITS_MIN) {
+    if (bits >= BITS_MIN) {
         *key = read;
         return IDEM_OK;
     }

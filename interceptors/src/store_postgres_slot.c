@@ -92,13 +92,12 @@ pg_slot_init(struct pg_slot *slot, struct pg_session *session,
 static bool
 day_is_open(const struct pg_slot *slot, struct pg_session *session)
 {
-    const struct idem_key *key = &slot->ticket->id.key;
+    struct windows *windows = &session->postgres->windows;
+    int64_t day = slot->key.day, window_ms = slot->ticket->id.key.window_ms;
 
-    if (slot->key.opaque)
-        return true;
-    return pg_note_window(session, slot->ticket) == PG_OK &&
-           pg_windows_known(&session->postgres->windows, slot->key.day,
-                            key->window_ms);
+    return slot->key.opaque || pg_windows_known(windows, day, window_ms) ||
+           (pg_note_window(session, slot->ticket) == PG_OK &&
+            pg_windows_known(windows, day, window_ms));
 }
 
 void

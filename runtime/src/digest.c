@@ -1,11 +1,17 @@
+/* A hash by EVP allocates and looks for engines, which costs three times what
+ * it costs to hash a small message (decision 49). */
+#define OPENSSL_SUPPRESS_DEPRECATED
+
 #include <idem/digest.h>
 
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
+#include <openssl/sha.h>
 
 #include <endian.h>
 #include <pthread.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Fetched once: OpenSSL 3 looks an algorithm up by name at each implicit use,
@@ -14,7 +20,8 @@
 static EVP_MD *sha256_md;
 static pthread_once_t sha256_once = PTHREAD_ONCE_INIT;
 
-static uint32_t crc32c_table[256];
+/* The n-th is of a byte with n more bytes behind it. */
+static uint32_t crc32c_tables[4][256];
 static pthread_once_t crc32c_once = PTHREAD_ONCE_INIT;
 
 static void
@@ -32,81 +39,56 @@ sha256(void)
 }
 
 static void
-fill_crc32c_table(void)
+fill_crc32c_tables(void)
 {
+    uint32_t(*tables)[256] = crc32c_tables;
+
     for (uint32_t byte = 0; byte < 256; byte++) {
         uint32_t crc = byte;
 
         for (int bit = 0; bit < 8; bit++)
             crc = (crc >> 1) ^ (0x82F63B78 & (0 - (crc & 1)));
-        crc32c_table[byte] = crc;
+        tables[0][byte] = crc;
     }
+    for (int n = 1; n < 4; n++)
+        for (int byte = 0; byte < 256; byte++)
+            tables[n][byte] = (tables[n - 1][byte] >> 8) ^
+                              tables[0][tables[n - 1][byte] & 0xFF];
 }
 
-/* A struct idem_sha256 is never looked into: it is OpenSSL's context under our
- * name. */
-static EVP_MD_CTX *
-context_of(struct idem_sha256 *sha)
+/* A thread's first hash needs no memory, those beside it do. */
+struct idem_sha256 {
+    SHA256_CTX context;
+    bool taken, allocated;
+};
+
+static _Thread_local struct idem_sha256 first;
+
+static struct idem_sha256 *
+allocate(void)
 {
-    return (EVP_MD_CTX *)sha;
-}
+    struct idem_sha256 *sha = malloc(sizeof(*sha));
 
-/* A thread's context that is in no hash: to make one costs more than to hash a
- * small message. */
-static pthread_key_t spare_key;
-static pthread_once_t spare_once = PTHREAD_ONCE_INIT;
-
-static void
-free_spare(void *context)
-{
-    EVP_MD_CTX_free(context);
-}
-
-static void
-make_spare_key(void)
-{
-    int rc = pthread_key_create(&spare_key, free_spare);
-
-    IDEM_ASSERT(rc == 0);
-}
-
-static EVP_MD_CTX *
-take_spare(void)
-{
-    EVP_MD_CTX *context;
-
-    pthread_once(&spare_once, make_spare_key);
-    context = pthread_getspecific(spare_key);
-    if (context)
-        pthread_setspecific(spare_key, NULL);
-    return context;
-}
-
-static void
-give_spare(EVP_MD_CTX *context)
-{
-    if (pthread_getspecific(spare_key) ||
-        pthread_setspecific(spare_key, context) != 0)
-        EVP_MD_CTX_free(context);
+    IDEM_ASSERT(sha);
+    sha->allocated = true;
+    return sha;
 }
 
 struct idem_sha256 *
 idem_sha256_new(void)
 {
-    EVP_MD_CTX *context = take_spare();
-    bool ready;
+    struct idem_sha256 *sha = first.taken ? allocate() : &first;
+    bool ready = SHA256_Init(&sha->context) == 1;
 
-    if (!context)
-        context = EVP_MD_CTX_new();
-    ready = context && EVP_DigestInit_ex(context, sha256(), NULL) == 1;
     IDEM_ASSERT(ready);
-    return (struct idem_sha256 *)context;
+    sha->taken = true;
+    return sha;
 }
 
 void
 idem_sha256_add(struct idem_sha256 *sha, const void *bytes, size_t size)
 {
-    bool added = EVP_DigestUpdate(context_of(sha), bytes, size) == 1;
+    bool added = SHA256_Update(&sha->context, bytes, size) == 1;
 
     IDEM_ASSERT(added);
 }
@@ -130,10 +112,12 @@ idem_sha256_add_part(struct idem_sha256 *sha, struct idem_bytes part)
 void
 idem_sha256_finish(struct idem_sha256 *sha, uint8_t hash[IDEM_SHA256_SIZE])
 {
-    bool done = EVP_DigestFinal_ex(context_of(sha), hash, NULL) == 1;
+    bool done = SHA256_Final(hash, &sha->context) == 1;
 
     IDEM_ASSERT(done);
-    give_spare(context_of(sha));
+    sha->taken = false;
+    if (sha->allocated)
+        free(sha);
 }
 
 void
@@ -166,13 +150,22 @@ idem_digest_equal(const void *a, const void *b, size_t size)
     return CRYPTO_memcmp(a, b, size) == 0;
 }
 
+/* Four bytes at a time. */
 uint32_t
 idem_crc32c(struct idem_bytes bytes)
 {
-    uint32_t crc = UINT32_MAX;
+    uint32_t(*tables)[256] = crc32c_tables;
+    uint32_t crc = UINT32_MAX, word;
+    size_t i = 0;
 
-    pthread_once(&crc32c_once, fill_crc32c_table);
-    for (size_t i = 0; i < bytes.size; i++)
-        crc = (crc >> 8) ^ crc32c_table[(crc ^ bytes.data[i]) & 0xFF];
+    pthread_once(&crc32c_once, fill_crc32c_tables);
+    for (; bytes.size - i >= sizeof(word); i += sizeof(word)) {
+        memcpy(&word, bytes.data + i, sizeof(word));
+        crc ^= le32toh(word);
+        crc = tables[3][crc & 0xFF] ^ tables[2][crc >> 8 & 0xFF] ^
+              tables[1][crc >> 16 & 0xFF] ^ tables[0][crc >> 24];
+    }
+    for (; i < bytes.size; i++)
+        crc = (crc >> 8) ^ tables[0][(crc ^ bytes.data[i]) & 0xFF];
     return ~crc;
 }

@@ -97,6 +97,28 @@ digests_are_those_of_the_standards(void **state)
     assert_int_equal(idem_crc32c((struct idem_bytes){zeros, 32}), 0x8A9136AA);
 }
 
+/* Sizes that are no whole words, and bytes that lie anywhere. */
+static void
+a_checksum_is_that_of_its_bits(void **state)
+{
+    uint8_t bytes[24];
+
+    (void)state;
+    for (unsigned i = 0; i < sizeof bytes; i++)
+        bytes[i] = (uint8_t)(i * 57 + 11);
+    for (size_t from = 0; from < 4; from++)
+        for (size_t size = 0; from + size <= sizeof bytes; size++) {
+            uint32_t crc = UINT32_MAX;
+
+            for (size_t bit = 0; bit < 8 * size; bit++) {
+                crc ^= bytes[from + bit / 8] >> bit % 8 & 1;
+                crc = (crc >> 1) ^ (0x82F63B78 & (0 - (crc & 1)));
+            }
+            assert_int_equal(
+                idem_crc32c((struct idem_bytes){bytes + from, size}), ~crc);
+        }
+}
+
 static void
 parts_cannot_run_into_one_another(void **state)
 {
@@ -221,6 +243,7 @@ main(void)
         cmocka_unit_test(a_failure_is_written_once_and_its_status_handed_back),
         cmocka_unit_test(codes_and_effects_have_names),
         cmocka_unit_test(digests_are_those_of_the_standards),
+        cmocka_unit_test(a_checksum_is_that_of_its_bits),
         cmocka_unit_test(parts_cannot_run_into_one_another),
         cmocka_unit_test(a_part_is_its_size_and_its_bytes),
         cmocka_unit_test(a_number_between_is_between_and_reaches_both_ends),

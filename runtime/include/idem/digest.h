@@ -11,7 +11,8 @@ IDEM_BEGIN_DECLS
 
 struct idem_sha256;
 
-/* A hash in progress. Ends the process when memory is out. */
+/* A hash in progress, of one thread from here to its end. Ends the process when
+ * memory is out. */
 IDEM_API struct idem_sha256 *idem_sha256_new(void);
 IDEM_API void idem_sha256_add(struct idem_sha256 *sha, const void *bytes,
                               size_t size);
