@@ -24,6 +24,7 @@ struct key {
     struct call *calls;
     unsigned effects, late_effects;
     bool recorded;
+    bool may_be_forgotten; /* and then nothing is recorded */
     char state[STATE_MAX];
     struct checker_record record;
     UT_hash_handle hh;
@@ -92,6 +93,12 @@ checker_key(struct checker *checker, const char *name, enum checker_runs runs,
     key->runs = runs;
     key->window_end_ms = window_end_ms;
     HASH_ADD_STR(checker->keys, name, key);
+}
+
+void
+checker_may_forget(struct checker *checker, const char *name)
+{
+    find(checker, name)->may_be_forgotten = true;
 }
 
 void
@@ -164,12 +171,19 @@ first_final(const struct key *key)
     return first;
 }
 
-/* KEY_REUSED is final for the request that got it, and says nothing of the
- * key's own. */
+/* Final for the request that got them, and nothing of the key's own. */
 static bool
 is_of_the_key(const struct call *call)
 {
-    return strcmp(call->told.reason, IDEM_KEY_REUSED) != 0;
+    return strcmp(call->told.reason, IDEM_KEY_REUSED) != 0 &&
+           strcmp(call->told.reason, IDEM_KEY_STALE) != 0;
+}
+
+/* Its sender had its answer. */
+static bool
+is_forgotten(const struct key *key)
+{
+    return key->may_be_forgotten && !key->recorded && first_final(key);
 }
 
 static void
@@ -181,7 +195,7 @@ check_effects(struct checker *checker, const struct key *key)
         tell(checker, 1, key->name, "more than one effect");
     if (key->runs == CHECKER_RUN_AGAIN && key->effects > granted)
         tell(checker, 1, key->name, "more effects than executions");
-    if (key->effects > 0 && granted == 0)
+    if (key->effects > 0 && granted == 0 && !is_forgotten(key))
         tell(checker, 8, key->name, "an effect that no claim let through");
     if (key->late_effects > 0)
         tell(checker, 7, key->name, "an effect after the key's window");
@@ -227,7 +241,7 @@ check_words(struct checker *checker, const struct key *key)
             tell(checker, 3, key->name, "an effect and a final no");
         if (ok && key->effects == 0)
             tell(checker, 10, key->name, "a final yes without an effect");
-        if (ok && !is_state(key, "DONE"))
+        if (ok && !is_state(key, "DONE") && !is_forgotten(key))
             tell(checker, 10, key->name, "a final yes without its record");
     }
 }

@@ -65,6 +65,11 @@ void checker_free(struct checker *checker); /* NULL is fine */
  * window_end_ms: wall clock, INT64_MAX: none. */
 void checker_key(struct checker *checker, const char *key,
                  enum checker_runs runs, int64_t window_end_ms);
+
+/* The key is a session's: when its sender has had its answer the record may go,
+ * and who comes late is told KEY_STALE, which is not the key's answer. */
+void checker_may_forget(struct checker *checker, const char *key);
+
 void checker_call(struct checker *checker, const struct checker_call *call);
 void checker_record(struct checker *checker,
                     const struct checker_record *record);

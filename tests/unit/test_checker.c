@@ -282,6 +282,52 @@ a_refusal_of_another_request_breaks_nothing(void **state)
     assert_breaks(checker, 0);
 }
 
+/* Its sender had its answer; whoever comes late is turned away. */
+static struct checker *
+forgotten(bool may_be)
+{
+    struct checker *checker = checker_new();
+    struct checker_call call = call_of("k");
+
+    checker_key(checker, "k", CHECKER_RUN_ONCE, INT64_MAX);
+    if (may_be)
+        checker_may_forget(checker, "k");
+    checker_effect(checker, "k", INT64_MIN);
+    checker_call(checker, &call);
+    call.began_ns = 40;
+    call.ended_ns = 50;
+    call.status = IDEM_FAILED_PRECONDITION;
+    call.reason = IDEM_KEY_STALE;
+    call.reply = 0;
+    checker_call(checker, &call);
+    return checker;
+}
+
+static void
+a_key_of_a_session_may_be_forgotten(void **state)
+{
+    struct told told = {{0}};
+    struct checker *other = forgotten(false);
+
+    (void)state;
+    assert_breaks(forgotten(true), 0);
+    assert_int_equal(checker_run(other, LEASE_MS, note, &told), 2);
+    assert_int_equal(told.of[8], 1);
+    assert_int_equal(told.of[10], 1);
+    checker_free(other);
+}
+
+/* Forgotten or not, it has one effect. */
+static void
+a_late_effect_of_a_session_breaks_1(void **state)
+{
+    struct checker *checker = forgotten(true);
+
+    (void)state;
+    checker_effect(checker, "k", INT64_MIN);
+    assert_breaks(checker, 1);
+}
+
 int
 main(void)
 {
@@ -301,6 +347,8 @@ main(void)
         cmocka_unit_test(a_yes_without_its_effect_breaks_10),
         cmocka_unit_test(a_yes_without_its_record_breaks_10),
         cmocka_unit_test(a_refusal_of_another_request_breaks_nothing),
+        cmocka_unit_test(a_key_of_a_session_may_be_forgotten),
+        cmocka_unit_test(a_late_effect_of_a_session_breaks_1),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

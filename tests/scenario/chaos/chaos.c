@@ -11,6 +11,7 @@
 #include "child.h"
 #include "harm.h"
 #include "memory.h"
+#include "sessions.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -59,12 +60,13 @@ tell_cached(struct redis *redis, struct checker *checker)
 }
 
 static unsigned
-check(struct site *site, struct calls *calls)
+check(struct site *site, struct calls *calls, struct sessions *sessions)
 {
     struct checker *checker = checker_new();
     unsigned violations;
 
     calls_tell(calls, checker);
+    sessions_tell(sessions, checker);
     checker_read_postgres(checker, postgres_conninfo(site->postgres));
     checker_read_log(checker, site->push_log);
     tell_cached(redis_house_master(site->redis), checker);
@@ -129,28 +131,33 @@ run(const struct chaos_options *options)
 {
     struct site site;
     struct calls *calls;
+    struct sessions *sessions;
     unsigned done[HARMS] = {0}, violations;
     struct memory_watch memory = {{0, 0}};
     bool clean, rest, flat;
 
     site_open(&site, options->outside);
     calls = calls_start(&site, options);
+    sessions = sessions_start(&site, options);
     do_harm(&site, calls, options, done, &memory);
     if (count_fallen(&site) > 0)
         exit(1); /* nobody would answer the calls that settle */
     calls_settle(calls);
+    sessions_settle(sessions);
     print(&site, calls, done);
+    sessions_print(sessions);
     if (count_fallen(&site) > 0)
         exit(1);
     rest = is_at_rest(&site);
     flat = memory_is_flat(&memory) || options->seconds < LONG_S;
     clean = leaves_no_connection(&site);
-    violations = check(&site, calls);
+    violations = check(&site, calls, sessions);
     printf("seed %" PRIu64 ": %u rules broken, connections %s, at the end %s, "
            "memory %s\n",
            options->seed, violations, clean ? "none left" : "LEFT",
            rest ? "at rest" : "BLOCKED", flat ? "flat" : "GROWING");
     calls_free(calls);
+    sessions_free(sessions);
     site_close(&site);
     return options->outside ? violations == 0
                             : violations > 0 || !clean || !rest || !flat;
