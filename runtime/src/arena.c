@@ -25,6 +25,8 @@ struct idem_arena {
     max_align_t first[];
 };
 
+_Static_assert(sizeof(struct idem_arena) == ARENA_HEAD, "arena.h says so");
+
 static size_t
 aligned(size_t size)
 {

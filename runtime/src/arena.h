@@ -7,6 +7,9 @@
  * allocation, so that a small call costs one malloc. limit 0: none. NULL: out
  * of memory. */
 struct idem_arena *arena_new(size_t first, size_t limit);
+
+/* Bytes of the first slab that are the arena's own. */
+#define ARENA_HEAD 64
 void arena_free(struct idem_arena *arena);
 
 /* All that was taken is free again; the first slab stays. */

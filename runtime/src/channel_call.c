@@ -2,6 +2,7 @@
 
 #include "arena.h"
 #include "parent.h"
+#include "slab.h"
 #include "stream.h"
 
 #include <errno.h>
@@ -9,10 +10,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Bytes beside the call itself in its first slab: its key, what interceptors
- * keep, a small request. 100,000 calls may be in flight (2 KiB each and the
- * message): the slab is of the smallest size. */
+/* 100,000 calls may be in flight (2 KiB each and the message): the first slab
+ * is of the smallest size. Beside the call itself it has room for its key, what
+ * interceptors keep, a small request. */
+#define ARENA_FIRST (SLAB_SIZE_MIN - ARENA_HEAD)
 #define ARENA_SPARE 544
+
+_Static_assert(sizeof(struct client_call) + ARENA_SPARE <= ARENA_FIRST,
+               "a client's call has outgrown the smallest slab");
 
 /* A call of the client: begun, walked, told; and its handle. */
 
@@ -141,8 +146,7 @@ static const struct call_ops client_call_ops = {
 static struct client_call *
 bare_call(struct idem_channel *channel, const struct idem_method *method)
 {
-    struct idem_arena *arena =
-        arena_new(sizeof(struct client_call) + ARENA_SPARE, 0);
+    struct idem_arena *arena = arena_new(ARENA_FIRST, 0);
     struct client_call *call =
         arena ? idem_arena_alloc(arena, sizeof *call) : NULL;
 
