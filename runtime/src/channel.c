@@ -4,6 +4,7 @@
 #include "clock_held.h"
 #include "codec.h"
 #include "stream.h"
+#include "worker.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -366,6 +367,7 @@ idem_channel_close(struct idem_channel *channel)
     begin_to_close(channel);
     cancel_calls(channel);
     chain_stop(&channel->chain);
+    workers_will_block();
     pthread_mutex_lock(&channel->lock);
     while (channel->n_calls > 0) {
         if (!channel->told) {

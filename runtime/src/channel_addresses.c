@@ -1,5 +1,7 @@
 #include "channel_inside.h"
 
+#include "worker.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -80,6 +82,7 @@ idem_channel_wait_ready(struct idem_channel *channel, int64_t timeout_ms,
         return idem_fail(err, IDEM_FAILED_PRECONDITION,
                          "waiting inside a callback of the library would wait "
                          "for itself");
+    workers_will_block();
     pthread_mutex_lock(&channel->lock);
     while (channel->state != IDEM_CHANNEL_READY &&
            clock->monotonic_ns(clock) < end_ns)

@@ -4,6 +4,7 @@
 #include "parent.h"
 #include "slab.h"
 #include "stream.h"
+#include "worker.h"
 
 #include <errno.h>
 #include <semaphore.h>
@@ -295,6 +296,7 @@ idem_channel_start(struct idem_channel *channel,
 static void
 wait_for(struct waiter *waiter)
 {
+    workers_will_block();
     while (sem_wait(&waiter->told) != 0)
         IDEM_ASSERT(errno == EINTR);
     sem_destroy(&waiter->told);

@@ -2,6 +2,7 @@
 
 #include "message.h"
 #include "stream.h"
+#include "worker.h"
 
 #include <idem/reason.h>
 
@@ -294,6 +295,7 @@ await_over(struct idem_stream *stream)
 
     while (idem_stream_next(stream))
         ;
+    workers_will_block();
     pthread_mutex_lock(&stream->lock);
     while (!stream->over)
         clock->wait_until(clock, &stream->changed, &stream->lock, INT64_MAX);

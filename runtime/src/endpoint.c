@@ -283,6 +283,7 @@ endpoint_send(struct call *base)
     if (!idem_call_keep(&base->base, &holder, call))
         return IDEM_ANSWER;
     call->job.run = run_job;
+    call->job.kind = base->base.method->streams ? NULL : call->entry->kind;
     if (endpoint_gathers(call->peer)) {
         endpoint_gather_job(workers, &call->job);
         return IDEM_WAIT;

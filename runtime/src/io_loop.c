@@ -1,5 +1,6 @@
 #include "io_loop.h"
 
+#include "lead.h"
 #include "spin.h"
 
 #include <errno.h>
@@ -14,7 +15,6 @@
 #include <idem/threads.h>
 
 #define NS_PER_US 1000
-#define LOOPS_MAX 4
 #define EVENTS_MAX 64 /* of one wait */
 /* Of as many events and more each is answered by itself: the answers gather
  * while the thread sleeps. */
@@ -25,8 +25,14 @@ struct io_loop {
         bell; /* the bell is an eventfd: there is something in the queue */
     pthread_mutex_t lock; /* guards the queue, and queued and dropping */
     struct io_source *first, *last;
-    bool awake;       /* looks at the queue before it waits again */
-    struct spin spin; /* the thread's */
+    bool awake; /* looks at the queue before it waits again */
+
+    struct lead lead; /* whose the rest is: a round, which another thread may
+                       * have to finish */
+    struct spin spin;
+    struct epoll_event events[EVENTS_MAX];
+    int n, at;               /* of the events, and how many are done */
+    struct io_source *taken; /* of the queue, after the events */
 };
 
 static struct {
@@ -34,10 +40,14 @@ static struct {
     bool forks; /* pthread_atfork is told */
     unsigned n; /* threads that run */
     unsigned next;
-    struct io_loop loops[LOOPS_MAX];
+    struct io_loop loops[LEADS_MAX];
 } all = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-static _Thread_local struct io_loop *here;
+static _Thread_local struct io_loop *here; /* this thread leads */
+static _Thread_local struct {
+    struct io_loop *loop; /* is lent by this thread, or was */
+    bool sent;            /* meanwhile */
+} away;
 static atomic_uint spin_us = IDEM_SPIN_US;
 
 void
@@ -74,27 +84,6 @@ unqueue(struct io_loop *loop, struct io_source *source)
     return dropping;
 }
 
-/* The queue as it is now: what is put in meanwhile has its turn after the next
- * look at the sockets. */
-static void
-run_queue(struct io_loop *loop)
-{
-    struct io_source *next, *source = take_queue(loop);
-
-    for (; source; source = next) {
-        next = source->next;
-        if (!unqueue(loop, source)) {
-            source->ready(source, 0);
-            continue;
-        }
-        if (source->fd >= 0) {
-            (void)epoll_ctl(loop->epoll, EPOLL_CTL_DEL, source->fd, NULL);
-            close(source->fd);
-        }
-        source->dropped(source);
-    }
-}
-
 static bool
 is_dropping(struct io_loop *loop, struct io_source *source)
 {
@@ -104,14 +93,6 @@ is_dropping(struct io_loop *loop, struct io_source *source)
     dropping = source->dropping;
     pthread_mutex_unlock(&loop->lock);
     return dropping;
-}
-
-static void
-silence(const struct io_loop *loop)
-{
-    uint64_t rings;
-
-    (void)!read(loop->bell, &rings, sizeof rings);
 }
 
 static bool
@@ -136,7 +117,7 @@ now(void)
 
 /* Before it sleeps; 0: nothing came. */
 static int
-look_a_while(struct io_loop *loop, struct epoll_event events[EVENTS_MAX])
+look_a_while(struct io_loop *loop)
 {
     int64_t limit_ns = (int64_t)atomic_load(&spin_us) * NS_PER_US;
     int n;
@@ -144,44 +125,101 @@ look_a_while(struct io_loop *loop, struct epoll_event events[EVENTS_MAX])
     if (!spin_begin(&loop->spin, limit_ns, now()))
         return 0;
     do
-        n = epoll_wait(loop->epoll, events, EVENTS_MAX, 0);
+        n = epoll_wait(loop->epoll, loop->events, EVENTS_MAX, 0);
     while (n == 0 && spin_goes_on(&loop->spin, now()));
     spin_end(&loop->spin, n > 0, now());
     return n;
 }
 
-/* before: events of the wait before. */
 static int
-wait_for(struct io_loop *loop, struct epoll_event events[EVENTS_MAX],
-         int before)
+wait_for_events(struct io_loop *loop)
 {
     int n;
 
     if (!may_sleep(loop))
-        return epoll_wait(loop->epoll, events, EVENTS_MAX, 0);
-    n = before >= MANY ? 0 : look_a_while(loop, events);
-    return n != 0 ? n : epoll_wait(loop->epoll, events, EVENTS_MAX, -1);
+        return epoll_wait(loop->epoll, loop->events, EVENTS_MAX, 0);
+    n = loop->n >= MANY ? 0 : look_a_while(loop);
+    return n != 0 ? n : epoll_wait(loop->epoll, loop->events, EVENTS_MAX, -1);
+}
+
+static void
+run_event(struct io_loop *loop)
+{
+    const struct epoll_event *event = &loop->events[loop->at++];
+    struct io_source *source = event->data.ptr;
+    uint64_t rings;
+
+    if (!source)
+        (void)!read(loop->bell, &rings, sizeof rings);
+    else if (!is_dropping(loop, source))
+        source->ready(source, event->events);
+}
+
+static void
+run_taken(struct io_loop *loop)
+{
+    struct io_source *source = loop->taken;
+
+    loop->taken = source->next;
+    if (!unqueue(loop, source)) {
+        source->ready(source, 0);
+        return;
+    }
+    if (source->fd >= 0) {
+        (void)epoll_ctl(loop->epoll, EPOLL_CTL_DEL, source->fd, NULL);
+        close(source->fd);
+    }
+    source->dropped(source);
+}
+
+/* One source, or a wait. The queue has its turn after the events, as it is
+ * then: what is put in meanwhile comes after the next look at the sockets. */
+static void
+step(struct io_loop *loop)
+{
+    if (loop->at < loop->n) {
+        run_event(loop);
+    } else if (loop->taken) {
+        run_taken(loop);
+        return;
+    } else {
+        loop->n = wait_for_events(loop);
+        loop->at = 0;
+    }
+    if (loop->at >= loop->n)
+        loop->taken = take_queue(loop);
+}
+
+/* False: relieved. */
+static bool
+run_behind(struct io_loop *loop)
+{
+    bool leads;
+
+    here = NULL;
+    away.loop = loop;
+    away.sent = false;
+    leads = lead_run_behind(&loop->lead);
+    away.loop = NULL;
+    if (!leads)
+        return false;
+    here = loop;
+    if (away.sent)
+        spin_sent(&loop->spin);
+    return true;
 }
 
 static void *
 run(void *with)
 {
     struct io_loop *loop = with;
-    struct epoll_event events[EVENTS_MAX];
-    int n = 0;
 
-    here = loop;
     for (;;) {
-        n = wait_for(loop, events, n);
-        for (int i = 0; i < n; i++) {
-            struct io_source *source = events[i].data.ptr;
-
-            if (!source)
-                silence(loop);
-            else if (!is_dropping(loop, source))
-                source->ready(source, events[i].events);
-        }
-        run_queue(loop);
+        lead_await(&loop->lead);
+        here = loop;
+        do
+            step(loop);
+        while (!lead_has_behind() || run_behind(loop));
     }
     return NULL;
 }
@@ -210,6 +248,7 @@ in_child(void)
     }
     all.n = 0;
     here = NULL;
+    lead_forget();
     pthread_mutex_unlock(&all.lock);
 }
 
@@ -222,6 +261,7 @@ open_loop(struct io_loop *loop)
     loop->epoll = epoll_create1(EPOLL_CLOEXEC);
     loop->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     pthread_mutex_init(&loop->lock, NULL);
+    lead_init(&loop->lead, (unsigned)(loop - all.loops));
     return loop->epoll >= 0 && loop->bell >= 0 &&
            epoll_ctl(loop->epoll, EPOLL_CTL_ADD, loop->bell, &ring) == 0;
 }
@@ -233,19 +273,30 @@ close_loop(struct io_loop *loop)
         close(loop->epoll);
     if (loop->bell >= 0)
         close(loop->bell);
+    lead_fini(&loop->lead);
     pthread_mutex_destroy(&loop->lock);
 }
 
 static bool
-start_loop(struct io_loop *loop)
+start_thread(struct io_loop *loop)
 {
     pthread_t thread;
 
-    if (!open_loop(loop) || pthread_create(&thread, NULL, run, loop) != 0) {
+    if (pthread_create(&thread, NULL, run, loop) != 0)
+        return false;
+    pthread_detach(thread);
+    return true;
+}
+
+/* With one thread only it never lends itself. */
+static bool
+start_loop(struct io_loop *loop)
+{
+    if (!open_loop(loop) || !start_thread(loop)) {
         close_loop(loop);
         return false;
     }
-    pthread_detach(thread);
+    atomic_store(&loop->lead.pair, start_thread(loop));
     return true;
 }
 
@@ -256,7 +307,7 @@ wanted(void)
 
     if (processors <= 2)
         return 1;
-    return processors / 2 < LOOPS_MAX ? (unsigned)(processors / 2) : LOOPS_MAX;
+    return processors / 2 < LEADS_MAX ? (unsigned)(processors / 2) : LEADS_MAX;
 }
 
 bool
@@ -291,6 +342,8 @@ io_loop_sent(const struct io_source *source)
 {
     if (here == source->loop)
         spin_sent(&here->spin);
+    else if (away.loop == source->loop)
+        away.sent = true;
 }
 
 int

@@ -9,7 +9,8 @@
 /* Threads that wait for sockets (epoll) and run what stands behind them: one
  * for each two processors, at most 4, begun with the first source and never
  * ended. A source belongs to one of them for good, so nothing of it runs twice
- * at the same time.
+ * at the same time. Each has a second thread that takes its place when it is
+ * lent out for too long (lead.h): a source's thread is the one that leads.
  *
  * A process that forks has none of its sources in the child, and threads of its
  * own when it makes some. */

@@ -10,6 +10,7 @@ struct method_service {
     struct method_service *next;
     const struct idem_service *service;
     void *handlers;
+    struct job_kind *kinds; /* of each method; not const as the entries are */
     struct method_entry entries[];
 };
 
@@ -69,6 +70,14 @@ is_there(const struct method_table *table, const char *name)
     return false;
 }
 
+static void
+free_service(struct method_service *service)
+{
+    free(service->kinds);
+    free(service->handlers);
+    free(service);
+}
+
 static struct method_service *
 new_service(const struct idem_service *service, const void *handlers,
             size_t size, void *user)
@@ -76,10 +85,12 @@ new_service(const struct idem_service *service, const void *handlers,
     struct method_service *made = calloc(
         1, sizeof(*made) + service->n_methods * sizeof(struct method_entry));
 
-    if (made)
-        made->handlers = malloc(size ? size : 1);
-    if (!made || !made->handlers) {
-        free(made);
+    if (!made)
+        return NULL;
+    made->handlers = malloc(size ? size : 1);
+    made->kinds = calloc(service->n_methods + 1, sizeof *made->kinds);
+    if (!made->handlers || !made->kinds) {
+        free_service(made);
         return NULL;
     }
     if (size > 0)
@@ -91,6 +102,7 @@ new_service(const struct idem_service *service, const void *handlers,
             .handlers = made->handlers,
             .user = user,
             .name = idem_bytes_of(service->methods[i].name),
+            .kind = &made->kinds[i],
             .while_draining = strcmp(service->name, HEALTH) == 0,
         };
     return made;
@@ -127,8 +139,7 @@ method_table_add(struct method_table *table, const struct idem_service *service,
     made = new_service(service, handlers, size, user);
     if (!made || !reserve(table, service->n_methods)) {
         if (made)
-            free(made->handlers);
-        free(made);
+            free_service(made);
         return idem_fail(err, IDEM_RESOURCE_EXHAUSTED, "out of memory");
     }
     made->next = table->services;
@@ -201,8 +212,7 @@ method_table_fini(struct method_table *table)
         struct method_service *service = table->services;
 
         table->services = service->next;
-        free(service->handlers);
-        free(service);
+        free_service(service);
     }
     free(table->buckets);
     *table = (struct method_table){0};

@@ -1,6 +1,8 @@
 #ifndef METHOD_TABLE_H
 #define METHOD_TABLE_H
 
+#include "worker.h"
+
 #include <idem/method.h>
 
 /* The methods that a server has, by name. Built by one thread, then read by
@@ -11,8 +13,9 @@ struct method_entry {
     const void *handlers; /* a copy of the author's table */
     void *user;
     struct idem_bytes name;
-    bool while_draining; /* grpc.health.v1's: also a server that goes says how
-                          * it is */
+    bool while_draining;   /* grpc.health.v1's: also a server that goes says how
+                            * it is */
+    struct job_kind *kind; /* how long its handlers take */
     struct method_entry *next; /* of the same hash */
 };
 

@@ -70,6 +70,7 @@ server_resume_begin(struct server_call *call)
     call->kept = base->reply;
     call_ref(&call->call); /* end_messages drops it */
     call->job.run = run_messages;
+    call->job.kind = NULL;
     call_arm_again(&call->call);
     if (workers_push(call->peer->server->workers, &call->job))
         return true;

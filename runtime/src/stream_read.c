@@ -2,6 +2,7 @@
 
 #include "codec.h"
 #include "header.h"
+#include "worker.h"
 
 #include <idem/message.h>
 #include <idem/reason.h>
@@ -325,6 +326,7 @@ await_message(struct idem_stream *stream)
 
     pthread_mutex_lock(&stream->lock);
     stream_flush(stream, true);
+    workers_will_block();
     pthread_mutex_lock(&stream->lock);
     while (stream->in.filling.size == 0 && !is_dry(stream))
         clock->wait_until(clock, &stream->changed, &stream->lock, INT64_MAX);

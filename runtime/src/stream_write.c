@@ -3,6 +3,7 @@
 #include "codec.h"
 #include "context.h"
 #include "header.h"
+#include "worker.h"
 
 #include <idem/message.h>
 #include <idem/reason.h>
@@ -217,6 +218,7 @@ await_room(struct idem_stream *stream)
     const struct idem_clock *clock = stream->call->base.clock;
 
     stream_flush(stream, true);
+    workers_will_block();
     pthread_mutex_lock(&stream->lock);
     while (why_closed(stream) == IDEM_OK && !stream_has_room(stream))
         clock->wait_until(clock, &stream->changed, &stream->lock, INT64_MAX);

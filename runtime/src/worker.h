@@ -3,16 +3,31 @@
 
 #include <idem/base.h>
 
+#include <stdatomic.h>
+
 /* Threads that run handlers: one queue, first in first out, one job a pop, so
  * that nothing is trapped behind a handler that blocks. A further worker is
- * woken only when the oldest job has waited (nng.md 6.5). */
+ * woken only when the oldest job has waited (nng.md 6.5).
+ *
+ * What a sockets' thread pushes of a kind that was short lately it runs itself,
+ * as a guest of the pool, behind the event that it is in. When a job takes
+ * longer than was thought, the look-out sees to it that another thread has the
+ * sockets, a millisecond later at most; so a job may block there too (decision
+ * 48). No more jobs run at once, guests' included, than there are workers. */
 struct workers;
+
+/* How long jobs of one kind took lately. Zeroed: not known, so short. */
+struct job_kind {
+    _Atomic(int64_t) mean_ns;
+};
 
 /* Embed in what is to be run. */
 struct job {
-    void (*run)(struct job *job); /* on a worker; may block */
-    struct job *next, **link;     /* the pool's */
-    int64_t since_ns;             /* the pool's */
+    void (*run)(struct job *job); /* on a worker, or a guest; may block */
+    struct job_kind *kind;        /* NULL: never a guest's */
+    struct job *next, **link;     /* the pool's, as what follows */
+    int64_t since_ns;
+    bool quick;
 };
 
 /* NULL: out of memory or threads. Without a clock: the pool looks at the
@@ -38,7 +53,7 @@ bool workers_withdraw(struct workers *workers, struct job *job);
  * later at most. Set before the first push. */
 void workers_set_let_go(struct workers *workers, void (*let_go)(void *kept));
 
-/* The rest of these on a worker's thread only. */
+/* On a worker, or a guest. The next three there only. */
 bool workers_here(void);
 
 /* What it keeps; NULL: nothing. It may be let go elsewhere at any moment. */
@@ -49,6 +64,10 @@ void *workers_keep(void *kept) IDEM_MUST_CHECK;
 
 /* Now: the job may block for long. */
 void workers_let_go(void);
+
+/* This thread is about to wait for something that others may have to read off
+ * the sockets: they have them, and what it keeps, from now on. Any thread. */
+void workers_will_block(void);
 
 /* Nobody runs and nobody looks out: only a push wakes. For tests. */
 bool workers_rest(struct workers *workers);

@@ -1,0 +1,83 @@
+#include "worker_inside.h"
+
+/* Jobs on a sockets' thread: who has read short calls runs them, behind the
+ * event that brought them, as a guest of the pool (decision 48). It takes the
+ * jobs that it has pushed itself; a worker takes them too when they have waited
+ * for long. */
+
+/* Longer jobs go to a worker at once. */
+#define QUICK_NS 50000
+/* Then the sockets have their turn, and workers the rest. */
+#define STAY_NS 1000000
+
+/* With the lock: the guest goes, and may be the last thing that the pool's end
+ * waits for. */
+static void
+leave(struct worker *self, int64_t now_ns)
+{
+    struct workers *pool = self->pool;
+
+    self->lead = NULL;
+    if (pool->queued > 0)
+        workers_wake_one(pool, now_ns);
+    if (--pool->guests == 0)
+        pthread_cond_signal(&pool->left);
+}
+
+static void
+visit(void *with)
+{
+    struct worker *self = with;
+    struct workers *pool = self->pool;
+    int64_t begun_ns = workers_now(), now_ns = begun_ns;
+
+    workers_enter(self);
+    self->clean_ns = now_ns;
+    self->took_ns = 0;
+    pthread_mutex_lock(&pool->lock);
+    while (pool->quick.first && lead_is_lent(self->lead) &&
+           workers_has_room(pool) && now_ns - begun_ns < STAY_NS)
+        now_ns = workers_run(pool, self, pool->quick.first, now_ns);
+    pthread_mutex_unlock(&pool->lock);
+    workers_hand_over(self);
+    workers_enter(NULL);
+    pthread_mutex_lock(&pool->lock);
+    leave(self, now_ns);
+    pthread_mutex_unlock(&pool->lock);
+}
+
+static bool
+is_quick(const struct job *job)
+{
+    return job->kind && atomic_load_explicit(&job->kind->mean_ns,
+                                             memory_order_relaxed) < QUICK_NS;
+}
+
+bool
+workers_for_guest(struct workers *pool, struct lead *lead,
+                  const struct job *job)
+{
+    struct worker *guest;
+
+    if (!lead || !is_quick(job))
+        return false;
+    guest = &pool->guest[lead->number];
+    if (guest->lead)
+        return true;
+    guest->pool = pool;
+    guest->lead = lead;
+    pool->guests++;
+    lead_put_behind(visit, guest);
+    return true;
+}
+
+void
+workers_relieve_guests(struct workers *pool, int64_t now_ns)
+{
+    for (unsigned i = 0; i < LEADS_MAX; i++) {
+        const struct worker *guest = &pool->guest[i];
+
+        if (guest->works && now_ns - guest->since_ns > PATIENCE_NS)
+            lead_relieve(guest->lead);
+    }
+}
