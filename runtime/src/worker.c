@@ -166,7 +166,7 @@ workers_new(unsigned threads, unsigned max_queued)
     pool->jobs.last = &pool->jobs.first;
     pool->quick.last = &pool->quick.first;
     pool->max_queued = max_queued;
-    pool->awake = threads;
+    pool->awake = pool->max_running = threads;
     pthread_mutex_init(&pool->lock, NULL);
     pthread_cond_init(&pool->left, NULL);
     if (start_all(pool, threads))

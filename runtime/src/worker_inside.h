@@ -50,10 +50,10 @@ struct workers {
     struct queue jobs, quick;    /* quick: for the guest that has pushed them */
     unsigned queued, max_queued; /* in both */
     unsigned awake;              /* workers that run or look for jobs */
-    unsigned running;            /* jobs, those of guests too: at most count */
-    unsigned pops;               /* ever; wraps */
-    int64_t moved_ns;            /* a worker last took a job, or was woken */
-    struct worker *line;         /* asleep; last in, first out: warm caches */
+    unsigned running, max_running; /* jobs, also those of guests */
+    unsigned pops;                 /* ever; wraps */
+    int64_t moved_ns;              /* a worker last took a job, or was woken */
+    struct worker *line;           /* asleep; last in, first out: warm caches */
     bool stopping;
     unsigned guests;     /* there or announced */
     pthread_cond_t left; /* a guest */

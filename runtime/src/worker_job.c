@@ -74,7 +74,7 @@ workers_is_stuck(const struct workers *pool, int64_t now_ns)
 bool
 workers_has_room(const struct workers *pool)
 {
-    return pool->running < pool->count;
+    return pool->running < pool->max_running;
 }
 
 /* --- What is kept back --- */

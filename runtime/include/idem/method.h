@@ -63,7 +63,7 @@ enum idem_oversize {
 };
 
 enum idem_dispatch {
-    IDEM_DISPATCH_POOL = 1,   /* on a worker: the handler may block */
+    IDEM_DISPATCH_POOL = 1,   /* on a worker, or where it was read: may block */
     IDEM_DISPATCH_INLINE = 2, /* on the I/O thread: it never blocks */
     IDEM_DISPATCH_ASYNC = 3,  /* it keeps the context and answers later; of a
                                * stream: in callbacks (stream.h) */
