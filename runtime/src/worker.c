@@ -53,17 +53,18 @@ look(void *with)
 
 /* --- Working --- */
 
-/* With the lock: what a worker may begin. What a guest is about to run is left
- * to it, until it has waited for long; NULL: nothing. */
+/* With the lock: what a worker may begin; NULL: nothing. What a guest is about
+ * to run is left to it, unless it has waited for long or others wait behind it:
+ * nothing overtakes it. */
 static struct job *
 job_for_worker(const struct workers *pool)
 {
-    if (!workers_has_room(pool))
-        return NULL;
-    if (pool->quick.first &&
-        (pool->guests == 0 || workers_oldest_waits_long(pool, workers_now())))
-        return workers_oldest(pool);
-    return pool->jobs.first;
+    struct job *job = workers_oldest(pool);
+    bool left_to_guest = job && job->quick && !pool->jobs.first &&
+                         pool->guests > 0 &&
+                         !workers_oldest_waits_long(pool, workers_now());
+
+    return left_to_guest || !workers_has_room(pool) ? NULL : job;
 }
 
 /* With the lock. NULL: the pool ends. */

@@ -4,6 +4,7 @@
 #include <idem/base.h>
 
 #include <stdatomic.h>
+#include <stdint.h>
 
 /* Threads that run handlers: one queue, first in first out, one job a pop, so
  * that nothing is trapped behind a handler that blocks. A further worker is
@@ -27,6 +28,7 @@ struct job {
     struct job_kind *kind;        /* NULL: never a guest's */
     struct job *next, **link;     /* the pool's, as what follows */
     int64_t since_ns;
+    uint64_t number; /* as they came */
     bool quick;
 };
 

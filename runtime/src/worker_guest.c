@@ -24,20 +24,34 @@ leave(struct worker *self, int64_t now_ns)
         pthread_cond_signal(&pool->left);
 }
 
+/* With the lock: its next job. NULL: it goes. An older job of the workers has
+ * the last free place. */
+static struct job *
+next_job(const struct workers *pool, const struct worker *self)
+{
+    struct job *job = pool->quick.first;
+    unsigned places = pool->max_running - pool->running;
+
+    if (!job || !lead_is_lent(self->lead) || places == 0 ||
+        (places == 1 && workers_oldest(pool) != job))
+        return NULL;
+    return job;
+}
+
 static void
 visit(void *with)
 {
     struct worker *self = with;
     struct workers *pool = self->pool;
     int64_t begun_ns = workers_now(), now_ns = begun_ns;
+    struct job *job;
 
     workers_enter(self);
     self->clean_ns = now_ns;
     self->took_ns = 0;
     pthread_mutex_lock(&pool->lock);
-    while (pool->quick.first && lead_is_lent(self->lead) &&
-           workers_has_room(pool) && now_ns - begun_ns < STAY_NS)
-        now_ns = workers_run(pool, self, pool->quick.first, now_ns);
+    while (now_ns - begun_ns < STAY_NS && (job = next_job(pool, self)) != NULL)
+        now_ns = workers_run(pool, self, job, now_ns);
     pthread_mutex_unlock(&pool->lock);
     workers_hand_over(self);
     workers_enter(NULL);

@@ -49,6 +49,7 @@ struct workers {
     pthread_mutex_t lock;        /* guards all below and each job's fields */
     struct queue jobs, quick;    /* quick: for the guest that has pushed them */
     unsigned queued, max_queued; /* in both */
+    uint64_t pushed;             /* ever */
     unsigned awake;              /* workers that run or look for jobs */
     unsigned running, max_running; /* jobs, also those of guests */
     unsigned pops;                 /* ever; wraps */

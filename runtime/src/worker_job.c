@@ -25,6 +25,7 @@ workers_append(struct workers *pool, struct job *job, int64_t now_ns,
     struct queue *queue = quick ? &pool->quick : &pool->jobs;
 
     job->since_ns = now_ns;
+    job->number = pool->pushed++;
     job->quick = quick;
     job->next = NULL;
     job->link = queue->last;
@@ -53,7 +54,7 @@ workers_oldest(const struct workers *pool)
 {
     struct job *job = pool->jobs.first, *quick = pool->quick.first;
 
-    return !job || (quick && quick->since_ns < job->since_ns) ? quick : job;
+    return !job || (quick && quick->number < job->number) ? quick : job;
 }
 
 bool

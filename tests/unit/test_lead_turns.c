@@ -21,9 +21,10 @@ struct world {
     bool open;            /* the gate */
     unsigned inside, ran; /* jobs at the gate, and behind it */
     pthread_t runner;     /* of the last job */
+    unsigned order[2];    /* of the jobs, by number */
 
     struct workers *pool;
-    struct job_kind kind;
+    struct job_kind kind, long_kind;
     struct job jobs[2];
 };
 
@@ -103,11 +104,10 @@ pass_gate(struct job *job)
 {
     struct world *w = &world;
 
-    (void)job;
     workers_will_block();
     pthread_mutex_lock(&w->lock);
     w->runner = pthread_self();
-    w->inside++;
+    w->order[w->inside++] = (unsigned)(job - w->jobs);
     change(w);
     while (!w->open)
         pthread_cond_wait(&w->changed, &w->lock);
@@ -246,6 +246,32 @@ a_job_that_waits_for_the_guest_is_withdrawn(void **state)
     assert_int_equal(w->ran, 1);
 }
 
+static void
+push_short_and_long(struct world *w)
+{
+    w->jobs[1].kind = &w->long_kind;
+    w->jobs[0].next = &w->jobs[1];
+    assert_null(workers_push_all(w->pool, &w->jobs[0]));
+}
+
+/* The only place is the guest's or the worker's, as it comes. */
+static void
+a_long_job_does_not_overtake_the_short_one_before_it(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < 100; i++) {
+        struct world *w = begin(1);
+
+        set_gate(w, true);
+        atomic_store(&w->long_kind.mean_ns, 900000);
+        ask(w, push_short_and_long);
+        await(w, &w->ran, 2);
+        assert_int_equal(w->order[0], 0);
+        assert_int_equal(w->order[1], 1);
+        end(w);
+    }
+}
+
 int
 main(void)
 {
@@ -255,6 +281,7 @@ main(void)
         cmocka_unit_test(what_is_pushed_meanwhile_goes_to_a_worker),
         cmocka_unit_test(a_job_of_a_kind_that_was_long_goes_to_a_worker),
         cmocka_unit_test(a_job_that_waits_for_the_guest_is_withdrawn),
+        cmocka_unit_test(a_long_job_does_not_overtake_the_short_one_before_it),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
