@@ -74,7 +74,7 @@ take_varint(struct header_end *end, const struct wire_field *field)
 bool
 header_end_read(struct idem_bytes bytes, struct header_end *end)
 {
-    struct wire_reader reader = {bytes.data, bytes.data + bytes.size};
+    struct wire_reader reader = header_reader_of(bytes);
     struct wire_field field;
     int more;
 

@@ -89,7 +89,7 @@ take_bytes(struct header_open *open, const struct wire_field *field)
 bool
 header_open_read(struct idem_bytes bytes, struct header_open *open)
 {
-    struct wire_reader reader = {bytes.data, bytes.data + bytes.size};
+    struct wire_reader reader = header_reader_of(bytes);
     struct wire_field field;
     int more;
 

@@ -36,7 +36,7 @@ header_settings_write(uint8_t *bytes, size_t room,
 bool
 header_settings_read(struct idem_bytes bytes, struct header_settings *settings)
 {
-    struct wire_reader reader = {bytes.data, bytes.data + bytes.size};
+    struct wire_reader reader = header_reader_of(bytes);
     struct wire_field field;
     int more;
 
@@ -76,7 +76,7 @@ header_goaway_write(uint8_t *bytes, size_t room,
 bool
 header_goaway_read(struct idem_bytes bytes, struct header_goaway *goaway)
 {
-    struct wire_reader reader = {bytes.data, bytes.data + bytes.size};
+    struct wire_reader reader = header_reader_of(bytes);
     struct wire_field field;
     int more;
 
@@ -105,7 +105,7 @@ header_window_write(uint8_t *bytes, size_t room,
 bool
 header_window_read(struct idem_bytes bytes, struct header_window *window)
 {
-    struct wire_reader reader = {bytes.data, bytes.data + bytes.size};
+    struct wire_reader reader = header_reader_of(bytes);
     struct wire_field field;
     int more;
 
@@ -135,7 +135,7 @@ header_message_write(uint8_t *bytes, size_t room,
 bool
 header_message_read(struct idem_bytes bytes, struct header_message *message)
 {
-    struct wire_reader reader = {bytes.data, bytes.data + bytes.size};
+    struct wire_reader reader = header_reader_of(bytes);
     struct wire_field field;
     int more;
 

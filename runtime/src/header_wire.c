@@ -198,7 +198,7 @@ static enum idem_status
 read_entry(struct idem_bytes bytes, struct idem_metadata *metadata,
            struct idem_arena *arena, struct idem_error *err)
 {
-    struct wire_reader reader = {bytes.data, bytes.data + bytes.size};
+    struct wire_reader reader = header_reader_of(bytes);
     struct idem_bytes name = {0}, value = {0};
     struct wire_field field;
     int more;
@@ -221,7 +221,7 @@ header_read_metadata(struct idem_bytes bytes, uint32_t number,
                      struct idem_metadata *metadata, struct idem_arena *arena,
                      struct idem_error *err)
 {
-    struct wire_reader reader = {bytes.data, bytes.data + bytes.size};
+    struct wire_reader reader = header_reader_of(bytes);
     struct wire_field field;
 
     while (header_next_field(&reader, &field) > 0) {

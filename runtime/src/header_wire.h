@@ -52,6 +52,15 @@ header_put_bytes(struct wire_writer *writer, uint32_t number,
 void header_put_metadata(struct wire_writer *writer, uint32_t number,
                          const struct idem_metadata *metadata);
 
+/* An empty header may have no address. */
+static inline struct wire_reader
+header_reader_of(struct idem_bytes bytes)
+{
+    const uint8_t *end = bytes.size > 0 ? bytes.data + bytes.size : bytes.data;
+
+    return (struct wire_reader){bytes.data, end};
+}
+
 /* 1: a field. 0: the end. -1: broken (cut, over-long, a group, number 0). */
 int header_next_field(struct wire_reader *reader, struct wire_field *field);
 

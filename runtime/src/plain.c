@@ -77,7 +77,7 @@ plain_route_read(struct idem_bytes body, struct idem_bytes *route)
 bool
 plain_call_read(struct idem_bytes body, struct frame *open)
 {
-    struct wire_reader reader = {body.data, body.data + body.size};
+    struct wire_reader reader = header_reader_of(body);
     struct wire_field field;
     int more;
 
