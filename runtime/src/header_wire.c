@@ -29,27 +29,6 @@ put_value(uint8_t *at, uint32_t number, struct idem_bytes value)
     return at + value.size;
 }
 
-static void
-must_have_room(const struct wire_writer *writer, size_t size)
-{
-    IDEM_ASSERT((size_t)(writer->end - writer->at) >= size);
-}
-
-void
-header_put_present(struct wire_writer *writer, uint32_t number, uint64_t value)
-{
-    must_have_room(writer, TAG_MAX + VARINT_MAX);
-    writer->at = put_raw(put_tag(writer->at, number, WIRE_VARINT), value);
-}
-
-void
-header_put_some(struct wire_writer *writer, uint32_t number,
-                struct idem_bytes value)
-{
-    must_have_room(writer, TAG_MAX + VARINT_MAX + value.size);
-    writer->at = put_value(writer->at, number, value);
-}
-
 static size_t
 varint_size(uint64_t value)
 {
@@ -58,6 +37,33 @@ varint_size(uint64_t value)
     while (value >>= 7)
         size++;
     return size;
+}
+
+/* The exact size is asked where the room is tight. */
+static void
+must_have_room(const struct wire_writer *writer, uint32_t number,
+               uint64_t varint, size_t beside)
+{
+    size_t room = (size_t)(writer->end - writer->at);
+
+    IDEM_ASSERT(room >= TAG_MAX + VARINT_MAX + beside ||
+                room >= varint_size((uint64_t)number << 3) +
+                            varint_size(varint) + beside);
+}
+
+void
+header_put_present(struct wire_writer *writer, uint32_t number, uint64_t value)
+{
+    must_have_room(writer, number, value, 0);
+    writer->at = put_raw(put_tag(writer->at, number, WIRE_VARINT), value);
+}
+
+void
+header_put_some(struct wire_writer *writer, uint32_t number,
+                struct idem_bytes value)
+{
+    must_have_room(writer, number, value.size, value.size);
+    writer->at = put_value(writer->at, number, value);
 }
 
 static size_t
@@ -79,7 +85,7 @@ header_put_metadata(struct wire_writer *writer, uint32_t number,
         size_t size = entry_size(entry);
         uint8_t *at = writer->at;
 
-        must_have_room(writer, TAG_MAX + VARINT_MAX + size);
+        must_have_room(writer, number, size, size);
         at = put_raw(put_tag(at, number, WIRE_BYTES), size);
         at = put_value(at, 1, entry->name);
         writer->at =

@@ -214,6 +214,32 @@ settings_goaway_and_window_go_round(void **state)
     assert_int_equal(message.ack_below, 71);
 }
 
+/* What a frame has room for is what the header takes, not the longest numbers
+ * that there are. */
+static void
+a_header_is_written_into_just_its_room(void **state)
+{
+    uint8_t wide[128], *tight;
+    struct header_goaway goaway = {
+        UINT32_MAX,
+        text("MESSAGE of stream 4294967295, which was never opened")};
+    struct header_window window = {UINT32_MAX, INT64_MAX};
+    size_t size = header_goaway_write(wide, sizeof wide, &goaway);
+
+    (void)state;
+    tight = malloc(size);
+    assert_non_null(tight);
+    assert_int_equal(header_goaway_write(tight, size, &goaway), size);
+    assert_memory_equal(tight, wide, size);
+    free(tight);
+    size = header_window_write(wide, sizeof wide, &window);
+    tight = malloc(size);
+    assert_non_null(tight);
+    assert_int_equal(header_window_write(tight, size, &window), size);
+    assert_memory_equal(tight, wide, size);
+    free(tight);
+}
+
 /* An exact copy, so that one byte too far is seen. */
 static bool
 reads(struct idem_bytes view, size_t size, bool end)
@@ -323,6 +349,7 @@ main(void)
         cmocka_unit_test(a_timeout_of_nothing_is_not_the_same_as_none),
         cmocka_unit_test(protobuf_and_we_read_our_end_alike),
         cmocka_unit_test(settings_goaway_and_window_go_round),
+        cmocka_unit_test(a_header_is_written_into_just_its_room),
         cmocka_unit_test(every_truncation_is_refused_or_whole),
         cmocka_unit_test(no_byte_that_is_changed_makes_a_crash),
         cmocka_unit_test(unknown_fields_are_skipped),
