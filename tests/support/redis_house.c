@@ -138,15 +138,27 @@ redis_house_fail_over(struct redis_house *house)
     redis_restart(house->servers[succession.old]);
 }
 
+/* The Sentinel may be about to make another one the master, so that all is
+ * asked anew each time; to follow whom one follows already changes nothing. */
+static bool
+is_joined(void *with)
+{
+    struct redis_house *house = with;
+    struct redis *master = redis_house_master(house);
+    struct redis *other = house->servers[master == house->servers[0]];
+    char command[64], reply[64];
+
+    if (has_replica(master))
+        return true;
+    snprintf(command, sizeof(command), "REPLICAOF 127.0.0.1 %u",
+             redis_port(master));
+    redis_say(other, command, reply, sizeof(reply));
+    return false;
+}
+
 void
 redis_house_rejoin(struct redis_house *house)
 {
-    struct redis *master = redis_house_master(house);
-    char command[64], reply[64];
-
-    snprintf(command, sizeof(command), "REPLICAOF 127.0.0.1 %u",
-             redis_port(master));
-    redis_say(redis_house_other(house), command, reply, sizeof(reply));
-    assert_memory_equal(reply, "+OK", 3);
-    assert_true(child_wait_until(has_replica, master, PATIENCE_MS));
+    if (!child_wait_until(is_joined, house, PATIENCE_MS))
+        fail_msg("the other server does not follow the master");
 }
