@@ -44,16 +44,27 @@ visit(void *with)
     struct worker *self = with;
     struct workers *pool = self->pool;
     int64_t begun_ns = workers_now(), now_ns = begun_ns;
+    unsigned jobs = 0;
     struct job *job;
 
     workers_enter(self);
     self->clean_ns = now_ns;
     self->took_ns = 0;
+    head_start_begin(&self->head_start, begun_ns);
     pthread_mutex_lock(&pool->lock);
-    while (now_ns - begun_ns < STAY_NS && (job = next_job(pool, self)) != NULL)
+    while (now_ns - begun_ns < STAY_NS &&
+           (job = next_job(pool, self)) != NULL) {
         now_ns = workers_run(pool, self, job, now_ns);
+        jobs++;
+        if (head_start_due(&self->head_start, now_ns)) {
+            pthread_mutex_unlock(&pool->lock);
+            workers_hand_over(self); /* what is there begins to leave */
+            pthread_mutex_lock(&pool->lock);
+        }
+    }
     pthread_mutex_unlock(&pool->lock);
     workers_hand_over(self);
+    head_start_end(&self->head_start, jobs, workers_now());
     workers_enter(NULL);
     pthread_mutex_lock(&pool->lock);
     leave(self, now_ns);

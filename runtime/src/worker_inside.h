@@ -1,6 +1,7 @@
 #ifndef WORKER_INSIDE_H
 #define WORKER_INSIDE_H
 
+#include "head_start.h"
 #include "lead.h"
 #include "look_out.h"
 #include "worker.h"
@@ -33,7 +34,8 @@ struct worker {
     int64_t clean_ns;  /* it kept nothing; its own thread's */
     struct lead *lead; /* of a guest, while one is there or announced; NULL: a
                         * worker's; the pool's lock */
-    _Atomic(void *) kept; /* taken by itself or the look-out */
+    struct head_start head_start; /* of a guest's visits */
+    _Atomic(void *) kept;         /* taken by itself or the look-out */
 };
 
 struct queue {
