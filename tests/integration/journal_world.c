@@ -1,10 +1,11 @@
 #include "journal_world.h"
 
+#include "books.h"
+
 #include <idem/key.h>
 #include <idem/postgres.h>
 #include <idem/sqlite.h>
 
-#include <sqlite3.h>
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -89,24 +90,6 @@ journal_world_close(struct journal_world *world)
 
 /* --- What is in the books --- */
 
-static int64_t
-ask_sqlite(const struct journal_world *world, const char *sql)
-{
-    sqlite3_stmt *statement;
-    sqlite3 *db;
-    int64_t value;
-
-    assert_int_equal(sqlite3_open(world->books, &db), SQLITE_OK);
-    sqlite3_busy_timeout(db, 10000);
-    assert_int_equal(sqlite3_prepare_v2(db, sql, -1, &statement, NULL),
-                     SQLITE_OK);
-    assert_int_equal(sqlite3_step(statement), SQLITE_ROW);
-    value = sqlite3_column_int64(statement, 0);
-    sqlite3_finalize(statement);
-    sqlite3_close(db);
-    return value;
-}
-
 int64_t
 journal_world_sql(struct journal_world *world, const char *format, ...)
 {
@@ -117,7 +100,7 @@ journal_world_sql(struct journal_world *world, const char *format, ...)
     vsnprintf(sql, sizeof sql, format, args);
     va_end(args);
     return world->postgres ? postgres_sql(world->postgres, "%s", sql)
-                           : ask_sqlite(world, sql);
+                           : books_ask(world->books, sql);
 }
 
 const journal_entry *

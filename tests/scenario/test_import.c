@@ -2,12 +2,12 @@
  * goes on from the place that it has written down (docs/streaming.md). */
 #include "support.h"
 
+#include "books.h"
 #include "child.h"
 #include "loopback.h"
 #include "tempdir.h"
 
 #include <signal.h>
-#include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -72,24 +72,6 @@ close_site(void **state)
     return 0;
 }
 
-static int64_t
-ask(const struct site *site, const char *sql)
-{
-    sqlite3_stmt *statement;
-    sqlite3 *db;
-    int64_t value;
-
-    assert_int_equal(sqlite3_open(site->books, &db), SQLITE_OK);
-    sqlite3_busy_timeout(db, 10000);
-    assert_int_equal(sqlite3_prepare_v2(db, sql, -1, &statement, NULL),
-                     SQLITE_OK);
-    assert_int_equal(sqlite3_step(statement), SQLITE_ROW);
-    value = sqlite3_column_int64(statement, 0);
-    sqlite3_finalize(statement);
-    sqlite3_close(db);
-    return value;
-}
-
 static void
 start_client(struct site *site)
 {
@@ -105,7 +87,7 @@ has_got_so_far(void *with)
 {
     const struct site *site = with;
 
-    return ask(site, "SELECT count(*) FROM stock") >= site->wanted;
+    return books_ask(site->books, "SELECT count(*) FROM stock") >= site->wanted;
 }
 
 static void
@@ -130,8 +112,10 @@ a_list_is_taken_in_once_however_often_its_client_is_killed(void **state)
         fail_msg("the last client did not end well");
     }
     assert_int_equal(access(site->place, F_OK), -1);
-    assert_int_equal(ask(site, "SELECT count(*) FROM stock"), LINES);
-    assert_int_equal(ask(site, "SELECT count(*) FROM stock WHERE line = "
+    assert_int_equal(books_ask(site->books, "SELECT count(*) FROM stock"),
+                     LINES);
+    assert_int_equal(books_ask(site->books,
+                               "SELECT count(*) FROM stock WHERE line = "
                                "'crate ' || id"),
                      LINES);
 }

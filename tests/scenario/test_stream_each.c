@@ -5,6 +5,7 @@
  *    test_stream_each sqlite|postgres [long]    at each step, also of others */
 #include "support.h"
 
+#include "books.h"
 #include "child.h"
 #include "journal.h"
 #include "loopback.h"
@@ -19,7 +20,6 @@
 #include <idem/standard.h>
 
 #include <signal.h>
-#include <sqlite3.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -124,24 +124,6 @@ tear_down(void **state)
 
 /* --- What is in the books --- */
 
-static int64_t
-ask_sqlite(const struct site *site, const char *sql)
-{
-    sqlite3_stmt *statement;
-    sqlite3 *db;
-    int64_t value;
-
-    assert_int_equal(sqlite3_open(site->books, &db), SQLITE_OK);
-    sqlite3_busy_timeout(db, 10000);
-    assert_int_equal(sqlite3_prepare_v2(db, sql, -1, &statement, NULL),
-                     SQLITE_OK);
-    assert_int_equal(sqlite3_step(statement), SQLITE_ROW);
-    value = sqlite3_column_int64(statement, 0);
-    sqlite3_finalize(statement);
-    sqlite3_close(db);
-    return value;
-}
-
 static int64_t IDEM_PRINTF(2, 3)
     ask(const struct site *site, const char *format, ...)
 {
@@ -152,7 +134,7 @@ static int64_t IDEM_PRINTF(2, 3)
     vsnprintf(sql, sizeof sql, format, args);
     va_end(args);
     return site->postgres ? postgres_sql(site->postgres, "%s", sql)
-                          : ask_sqlite(site, sql);
+                          : books_ask(site->books, sql);
 }
 
 /* 1 to n have a row each, in order, and the end's is behind them. */

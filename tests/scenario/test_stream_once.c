@@ -6,6 +6,7 @@
  *    test_stream_once sqlite|postgres */
 #include "support.h"
 
+#include "books.h"
 #include "child.h"
 #include "loopback.h"
 #include "postgres.h"
@@ -19,7 +20,6 @@
 
 #include <pthread.h>
 #include <signal.h>
-#include <sqlite3.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -141,22 +141,12 @@ static int64_t
 rows_of(const struct site *site, const char *key)
 {
     char sql[128];
-    sqlite3_stmt *statement;
-    sqlite3 *db;
-    int64_t rows;
 
     snprintf(sql, sizeof sql,
              "SELECT count(*) FROM feed_effects WHERE key = '%s'", key);
     if (site->postgres)
         return postgres_sql(site->postgres, "%s", sql);
-    assert_int_equal(sqlite3_open(site->books, &db), SQLITE_OK);
-    assert_int_equal(sqlite3_prepare_v2(db, sql, -1, &statement, NULL),
-                     SQLITE_OK);
-    assert_int_equal(sqlite3_step(statement), SQLITE_ROW);
-    rows = sqlite3_column_int64(statement, 0);
-    sqlite3_finalize(statement);
-    sqlite3_close(db);
-    return rows;
+    return books_ask(site->books, sql);
 }
 
 /* --- Who follows --- */
