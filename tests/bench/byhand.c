@@ -208,12 +208,22 @@ lease(struct worker *worker, const struct call *call)
     set_in_redis(worker, call, false);
 }
 
+static const struct step begin = {.statement = "begin"};
+static const struct step commit = {.statement = "commit"};
+
 static void
 transact(struct worker *worker, const struct call *call)
 {
-    static const struct step begin = {.statement = "begin"};
-    static const struct step commit = {.statement = "commit"};
+    execute(worker, begin);
+    execute(worker, claim(call));
+    execute(worker, do_business(call));
+    execute(worker, complete(call));
+    execute(worker, commit);
+}
 
+static void
+transact_in_three_trips(struct worker *worker, const struct call *call)
+{
     execute_both(worker, begin, claim(call));
     execute(worker, do_business(call));
     execute_both(worker, complete(call), commit);
@@ -222,15 +232,17 @@ transact(struct worker *worker, const struct call *call)
 static void
 serve(struct worker *worker)
 {
+    static void (*const as[])(struct worker *, const struct call *) = {
+        [BYHAND_LEASED] = lease,
+        [BYHAND_TRANSACTION] = transact,
+        [BYHAND_THREE_TRIPS] = transact_in_three_trips,
+    };
     struct call call = {.fingerprint = 1, .owner = htobe64(1)};
 
     memset(call.answer, 'a', sizeof call.answer);
     if (getrandom(call.key, sizeof call.key, 0) != sizeof call.key)
         die("getrandom", "short");
-    if (worker->options->shape == BYHAND_LEASED)
-        lease(worker, &call);
-    else
-        transact(worker, &call);
+    as[worker->options->shape](worker, &call);
 }
 
 /* The time at which the next call came; false when the round is over. */

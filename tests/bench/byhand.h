@@ -9,9 +9,13 @@ enum byhand_shape {
     /* SET NX in Redis, INSERT of the claim (commit), the handler, UPDATE of the
      * claim with the answer (commit), SET of the answer in Redis. */
     BYHAND_LEASED,
-    /* BEGIN and claim, business INSERT, completion and COMMIT: three round
-     * trips. The transaction decides, so that nothing is asked of Redis. */
+    /* BEGIN, claim, business INSERT, completion, COMMIT, each a round trip
+     * (design.md section 6). The transaction decides, so that nothing is asked
+     * of Redis. */
     BYHAND_TRANSACTION,
+    /* The same, by who knows the pipeline: BEGIN with the claim, business
+     * INSERT, completion with COMMIT: three round trips. */
+    BYHAND_THREE_TRIPS,
 };
 
 struct byhand_options {

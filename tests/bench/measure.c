@@ -9,6 +9,18 @@
 #include <time.h>
 #include <unistd.h>
 
+double
+rate_of(const struct measure *seen)
+{
+    return (double)seen->calls / seen->seconds;
+}
+
+double
+cpu_per_call(const struct measure *seen)
+{
+    return seen->cpu_seconds / (double)seen->calls * 1e6;
+}
+
 int64_t
 now_ns(void)
 {

@@ -15,6 +15,9 @@ struct measure {
     uint64_t p50_ns, p99_ns;
 };
 
+double rate_of(const struct measure *seen);      /* calls/s */
+double cpu_per_call(const struct measure *seen); /* us */
+
 /* Latencies in 1/32 steps of a power of two: error under 3.2 %. One thread a
  * histogram; merge afterwards. */
 #define HISTOGRAM_BUCKETS (64 * 32)

@@ -76,12 +76,6 @@ struct result {
 };
 
 static double
-rate_of(const struct measure *seen)
-{
-    return (double)seen->calls / seen->seconds;
-}
-
-static double
 p50_of(const struct measure *seen)
 {
     return (double)seen->p50_ns / 1e3;
@@ -91,12 +85,6 @@ static double
 p99_of(const struct measure *seen)
 {
     return (double)seen->p99_ns / 1e3;
-}
-
-static double
-cpu_per_call(const struct measure *seen)
-{
-    return seen->cpu_seconds / (double)seen->calls * 1e6;
 }
 
 typedef double value_fn(const struct measure *seen);
