@@ -2,6 +2,7 @@
 
 #include "trailers.h"
 
+#include <idem/context.h>
 #include <idem/digest.h>
 #include <idem/reason.h>
 
@@ -45,7 +46,8 @@ answer_of_call(struct idem_answer *answer, struct idem_call *call,
     };
     if (outcome->status == IDEM_OK)
         answer->reply = call->reply;
-    if (!trailers_encode(&call->trailers, call->arena, &answer->trailers))
+    if (!trailers_encode(&call->trailers, idem_context_arena(call->context),
+                         &answer->trailers))
         return idem_fail(err, IDEM_RESOURCE_EXHAUSTED,
                          "no memory to record the trailers");
     return IDEM_OK;
@@ -65,7 +67,8 @@ answer_without_reply(struct idem_answer *answer, struct idem_call *call,
     idem_sha256_of(call->reply, hash);
     put_hex(hex, hash);
     message = idem_arena_printf(
-        call->arena, "done; its reply of %zu bytes (SHA-256 %s) was not kept",
+        idem_context_arena(call->context),
+        "done; its reply of %zu bytes (SHA-256 %s) was not kept",
         call->reply.size, hex);
     if (!message)
         return idem_fail(err, IDEM_RESOURCE_EXHAUSTED, "no memory");

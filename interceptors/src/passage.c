@@ -66,7 +66,7 @@ let_through(struct passage *passage)
         .tx = ticket->tx,
         .mode = ticket->mode,
         .grouped = ticket->group > 0,
-        .arena = call->arena,
+        .arena = idem_context_arena(call->context),
         .deadline_ns = call->deadline_ns,
     };
     flights_granted(&passage->flight);
@@ -229,6 +229,8 @@ passage_repeat(struct passage *passage)
 
     passage->repeats++;
     passage->ticket.repeat = true;
+    idem_context_renew(passage->call->context);
+    passage->ticket.arena = idem_context_arena(passage->call->context);
     if (passage->repeats <= 1)
         passage_ask(passage);
     else

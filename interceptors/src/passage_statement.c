@@ -14,15 +14,16 @@ void
 passage_state(struct passage *passage)
 {
     struct idem_call *call = passage->call;
+    struct idem_arena *arena = idem_context_arena(call->context);
 
     passage->slot = (struct tx_slot){
         .store = passage->once->store,
         .mode = IDEM_MODE_TRANSACTION,
-        .arena = call->arena,
+        .arena = arena,
         .deadline_ns = call->deadline_ns,
         .states = true,
     };
-    statements_begin(&passage->slot.statements, call->arena);
+    statements_begin(&passage->slot.statements, arena);
     passage->stating = true;
     idem_context_set_slot(call->context, &passage->slot);
     idem_context_set_owned(call->context, true);

@@ -25,7 +25,7 @@ struct tx_ops {
 
 struct idem_tx {
     const struct tx_ops *ops;
-    struct idem_arena *arena; /* the call's: rows live here */
+    struct idem_arena *arena; /* the handler's: rows live here */
     const struct idem_clock *clock;
     int64_t deadline_ns; /* monotonic; INT64_MAX: none */
 
@@ -46,7 +46,7 @@ struct tx_slot {
     enum idem_mode mode;
     bool grouped; /* TRANSACTION: the connection may be shared, also where this
                    * call happens to be alone */
-    struct idem_arena *arena; /* the call's */
+    struct idem_arena *arena; /* the handler's */
     int64_t deadline_ns;      /* the call's */
     struct once *once;        /* LEASED: who let the handler through … */
     const struct idem_ticket *claimed; /* … by this claim */

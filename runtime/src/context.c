@@ -1,5 +1,6 @@
 #include "context.h"
 
+#include "arena.h"
 #include "blank.h"
 #include "call.h"
 #include "clock_held.h"
@@ -13,6 +14,7 @@
 #include <string.h>
 
 #define NS_PER_MS 1000000
+#define FRESH_FIRST 4096 /* bytes of a repeated execution's arena */
 
 static _Thread_local struct idem_context *current;
 
@@ -38,8 +40,30 @@ context_init(struct idem_context *context, struct idem_call *call, void *user)
     memset(context, 0, offsetof(struct idem_context, error));
     blank_error(&context->error);
     context->call = call;
+    context->arena = call->arena;
     context->user = user;
     call->context = context;
+}
+
+void
+context_fini(struct idem_context *context)
+{
+    arena_free(context->fresh);
+}
+
+void
+idem_context_renew(struct idem_context *context)
+{
+    context->call->reply = (struct idem_bytes){0};
+    context->call->trailers = (struct idem_metadata){0};
+    context->kept = idem_bytes_of("");
+    context->made = NULL;
+    if (context->fresh)
+        arena_reset(context->fresh);
+    else
+        context->fresh = arena_new(FRESH_FIRST, 0);
+    if (context->fresh)
+        context->arena = context->fresh;
 }
 
 void
@@ -143,7 +167,7 @@ idem_context_send_plain(struct idem_context *context)
 void *
 idem_context_alloc(struct idem_context *context, size_t size)
 {
-    void *memory = idem_arena_zalloc(context->call->arena, size);
+    void *memory = idem_arena_zalloc(context->arena, size);
 
     IDEM_ASSERT(memory);
     return memory;
@@ -156,7 +180,7 @@ idem_context_printf(struct idem_context *context, const char *format, ...)
 
     va_start(args, format);
 
-    char *text = idem_arena_vprintf(context->call->arena, format, args);
+    char *text = idem_arena_vprintf(context->arena, format, args);
 
     va_end(args);
     IDEM_ASSERT(text);
@@ -166,7 +190,7 @@ idem_context_printf(struct idem_context *context, const char *format, ...)
 struct idem_arena *
 idem_context_arena(struct idem_context *context)
 {
-    return context->call->arena;
+    return context->arena;
 }
 
 const char *
@@ -240,7 +264,7 @@ idem_context_add_trailer(struct idem_context *context, const char *name,
                          "trailer \"%.64s\": names that begin with idem- are "
                          "reserved",
                          name);
-    return idem_metadata_add(&context->call->trailers, context->call->arena,
+    return idem_metadata_add(&context->call->trailers, context->arena,
                              idem_bytes_of(name), idem_bytes_of(value), err);
 }
 

@@ -20,6 +20,9 @@ struct context_made {
  * it. Lives as long as the call. */
 struct idem_context {
     struct idem_call *call;
+    struct idem_arena *arena; /* what the author's code and its reply take: the
+                               * call's, or … */
+    struct idem_arena *fresh; /* … this, of a repeated execution; ours */
     void *user;
     int64_t retry_after_ms; /* what it asks for; -1: nothing */
     int64_t fence;
@@ -31,7 +34,9 @@ struct idem_context {
     bool here;  /* run it on the thread that sends the call down */
     enum idem_probed probed;
     void (*run)(struct idem_context *context); /* the endpoint's */
-    struct context_made *made;                 /* in the call's arena */
+    struct context_made *made;                 /* in that arena */
+    struct idem_bytes kept; /* of a server stream with a mode: what the effect
+                             * keeps for its messages (server_resume.c) */
 
     struct idem_error error; /* what the handler said; status OK: nothing */
 };
@@ -46,6 +51,9 @@ struct idem_context *context_current(void);
 /* Sets call->context too. */
 void context_init(struct idem_context *context, struct idem_call *call,
                   void *user);
+
+/* When nobody uses what its code took any more; also of one that is zeroed. */
+void context_fini(struct idem_context *context);
 
 /* Before each run of the handler: what an earlier one said is forgotten, also
  * the trailers that it added and the calls that it made. */

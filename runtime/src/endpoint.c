@@ -17,7 +17,8 @@ endpoint_pack(struct server_call *call, const struct ProtobufCMessage *reply)
     size_t limit = call->peer->server->options.max_message;
     struct idem_error err;
 
-    if (idem_message_pack(reply, base->arena, &base->reply, &err) != IDEM_OK)
+    if (idem_message_pack(reply, call->context.arena, &base->reply, &err) !=
+        IDEM_OK)
         idem_call_fail(base, IDEM_INTERNAL, IDEM_EFFECT_ROLLED_BACK, err.reason,
                        "the reply: %s", err.message);
     else if (base->reply.size > limit)
@@ -46,7 +47,7 @@ endpoint_begin(struct server_call *call)
 {
     struct idem_call *base = &call->call.base;
     struct ProtobufCMessage *reply =
-        message_new(base->method->reply, base->arena);
+        message_new(base->method->reply, call->context.arena);
 
     IDEM_ASSERT(base->message || base->method->streams & IDEM_STREAMS_CLIENT);
     if (!reply) {
@@ -86,7 +87,7 @@ end_code(struct server_call *call, enum idem_status status,
         call->context.task == IDEM_TASK_STATE)
         return;
     if (base->method->messages)
-        base->reply = call->kept;
+        base->reply = call->context.kept;
     else if (base->method->streams & IDEM_STREAMS_SERVER)
         base->reply = idem_bytes_of(""); /* its messages were all */
     else

@@ -126,7 +126,7 @@ made_of(struct idem_context *parent, const char *scope)
         made = made->next;
     if (made)
         return made;
-    made = idem_arena_zalloc(parent->call->arena, sizeof *made);
+    made = idem_arena_zalloc(parent->arena, sizeof *made);
     IDEM_ASSERT(made);
     made->scope = scope;
     made->next = parent->made;

@@ -158,6 +158,7 @@ free_call(struct call *base)
     later_fini(server_call_of(base)->later);
     server_each_fini(server_call_of(base)->each);
     stream_fini(base->stream);
+    context_fini(&server_call_of(base)->context);
     call_fini(base); /* and with the arena the call itself */
     connection_unref(connection);
 }

@@ -26,6 +26,7 @@ free_message(struct call *base)
 {
     struct connection *connection = server_call_of(base)->peer->connection;
 
+    context_fini(&server_call_of(base)->context);
     call_fini(base); /* and with the arena the call itself */
     connection_unref(connection);
 }

@@ -83,10 +83,8 @@ struct server_call {
     struct idem_bytes route; /* a plain client's (plain.h); in the arena */
     struct server_call *next, **link; /* the peer's lock */
     struct job job;
-    struct later *later;    /* unary with dispatch ASYNC, from the endpoint on;
-                             * else NULL */
-    struct idem_bytes kept; /* of a server stream with a mode: what the effect
-                             * leaves for the messages */
+    struct later *later; /* unary with dispatch ASYNC, from the endpoint on;
+                          * else NULL */
     struct ProtobufCMessage *reply; /* of a stream in callback style */
     struct each *each;      /* of a stream whose messages are calls; or NULL */
     struct each *of_stream; /* of such a message: its stream's; or NULL */

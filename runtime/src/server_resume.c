@@ -20,7 +20,7 @@ server_resume_take(struct server_call *call, const struct header_open *open)
 {
     struct idem_stream *stream = call->call.stream;
 
-    call->kept = idem_bytes_of("");
+    call->context.kept = idem_bytes_of("");
     stream->skip = open->resume_after;
     stream->token.size = open->resume_token.size;
     stream->token.data =
@@ -67,7 +67,7 @@ server_resume_begin(struct server_call *call)
     if (!base->method->messages || base->outcome.status != IDEM_OK ||
         idem_call_interrupted(base))
         return false;
-    call->kept = base->reply;
+    call->context.kept = base->reply;
     call_ref(&call->call); /* end_messages drops it */
     call->job.run = run_messages;
     call->job.kind = NULL;
@@ -87,20 +87,20 @@ idem_context_keep(struct idem_context *context, struct idem_bytes bytes,
                   struct idem_error *err)
 {
     struct server_call *call = server_call_of_context(context);
-    const uint8_t *copy = idem_arena_copy(call->call.base.arena, bytes);
+    const uint8_t *copy = idem_arena_copy(context->arena, bytes);
 
     IDEM_ASSERT(call->call.base.method->messages);
     if (!copy)
         return idem_fail(err, IDEM_RESOURCE_EXHAUSTED,
                          "no memory to keep %zu bytes", bytes.size);
-    call->kept = (struct idem_bytes){copy, bytes.size};
+    call->context.kept = (struct idem_bytes){copy, bytes.size};
     return IDEM_OK;
 }
 
 struct idem_bytes
 idem_stream_kept(const struct idem_stream *stream)
 {
-    return server_call_of(stream->call)->kept;
+    return server_call_of(stream->call)->context.kept;
 }
 
 struct idem_bytes

@@ -80,6 +80,7 @@ free_call(struct call *call)
 {
     struct trial *trial = (struct trial *)call;
 
+    context_fini(&trial->context);
     call_fini(call);
     tell(trial->world, &trial->freed);
 }
@@ -235,7 +236,7 @@ trial_return(struct trial *trial, enum idem_status status, const char *reply)
 
     context_end(&trial->context, status);
     if (status == IDEM_OK)
-        base->reply = text_in(base->arena, reply);
+        base->reply = text_in(trial->context.arena, reply);
     idem_call_resume(base, IDEM_ANSWER);
 }
 

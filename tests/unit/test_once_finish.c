@@ -3,6 +3,7 @@
 
 #include "effects.idem.h"
 
+#include "arena.h"
 #include "tx.h"
 
 #include <idem/reason.h>
@@ -197,6 +198,41 @@ a_conflict_in_the_handler_runs_it_again(void **state)
     trial_return(&trial, IDEM_OK, "two");
     fake_store_next(&world->store, FAKE_COMPLETE, IDEM_VERDICT_MINE);
     assert_ended(&trial, IDEM_OK, IDEM_EFFECT_COMMITTED, true);
+}
+
+/* Fault 23: each execution has a fresh arena (semantics.md 4.4). */
+static void
+memory_is_flat_over_conflicts(void **state)
+{
+    enum { REPEATS = 40 };
+    struct world *world = *state;
+    struct idem_once_options many = {.max_repeats = REPEATS};
+    struct trial trial;
+    size_t of_call = 0, of_repeat = 0;
+
+    world_use(world, &many);
+    run(&trial, world, NULL);
+    for (unsigned i = 1; i <= REPEATS; i++) {
+        (void)idem_context_alloc(&trial.context, (size_t)1 << 20);
+        trial_return(&trial, IDEM_OK, "reply");
+        fake_store_next(&world->store, FAKE_COMPLETE, IDEM_VERDICT_CONFLICT);
+        fake_clock_advance_ms(&world->clock, 1000);
+        fake_store_next(&world->store, FAKE_CLAIM, IDEM_VERDICT_MINE);
+        trial_await_handler(&trial, i + 1);
+        assert_ptr_not_equal(idem_context_arena(&trial.context),
+                             trial.call.base.arena);
+        if (i == 1) {
+            of_call = arena_size(trial.call.base.arena);
+            of_repeat = arena_size(idem_context_arena(&trial.context));
+        }
+        assert_int_equal(arena_size(trial.call.base.arena), of_call);
+        assert_int_equal(arena_size(idem_context_arena(&trial.context)),
+                         of_repeat);
+    }
+    trial_return(&trial, IDEM_OK, "last");
+    fake_store_next(&world->store, FAKE_COMPLETE, IDEM_VERDICT_MINE);
+    assert_ended(&trial, IDEM_OK, IDEM_EFFECT_COMMITTED, true);
+    assert_memory_equal(trial.reply, "last", 4);
 }
 
 static void
@@ -400,6 +436,7 @@ main(void)
         TEST(a_rival_that_recorded_first_is_what_the_caller_gets),
         TEST(a_conflict_at_commit_runs_the_handler_again),
         TEST(a_conflict_in_the_handler_runs_it_again),
+        TEST(memory_is_flat_over_conflicts),
         TEST(conflicts_without_end_are_given_up),
         TEST(a_lost_commit_that_stands_is_replayed),
         TEST(a_lost_commit_that_does_not_stand_runs_again),

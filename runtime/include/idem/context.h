@@ -40,7 +40,8 @@ IDEM_API void idem_context_retry_after(struct idem_context *context,
 IDEM_API void idem_context_send_plain(struct idem_context *context);
 
 /* Memory for the reply's strings and repeated fields, cleared: lives until the
- * reply is sent. Never NULL: when memory is out the process stops. */
+ * reply is sent, or the handler is run again. Never NULL: when memory is out
+ * the process stops. */
 IDEM_API void *idem_context_alloc(struct idem_context *context, size_t size);
 IDEM_API char *idem_context_printf(struct idem_context *context,
                                    const char *format, ...) IDEM_PRINTF(2, 3);

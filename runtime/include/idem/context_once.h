@@ -47,6 +47,13 @@ idem_context_probed(const struct idem_context *context);
  * endpoint does: outcome and reply are in the call afterwards. */
 IDEM_API void idem_context_run(struct idem_context *context);
 
+/* The handler is to run again: from here it has a fresh arena, the same for
+ * each repeat (semantics.md 4.4), so that the memory of a call that meets
+ * conflicts stays what two executions take. Whatever the execution before took
+ * is free, its reply and trailers among it. By the holder of the call, between
+ * two executions. */
+IDEM_API void idem_context_renew(struct idem_context *context);
+
 /* The call that the handler answers. */
 IDEM_API struct idem_call *
 idem_context_call(const struct idem_context *context);
