@@ -216,6 +216,11 @@ void server_stream_roomy(void *peer);
 /* It was interrupted while its handler ran. */
 void server_stream_interrupted(struct call *call);
 
+/* Its client hears no more of the call, which may be a unary one: it is given
+ * up, and of a stream nothing is said from when this returns. With a reference.
+ */
+void server_stream_unheard(struct server_call *call);
+
 /* How the call ends of which its handler said that. */
 enum idem_status server_stream_verdict(struct server_call *call,
                                        enum idem_status status);

@@ -160,7 +160,7 @@ take_detach(struct peer *peer, const struct frame *frame)
         return;
     /* What a stream says has no other listener. */
     if (frame->type == FRAME_CANCEL || call->call.stream)
-        call_interrupt(&call->call, IDEM_CANCELLED);
+        server_stream_unheard(call);
     call_unref(&call->call);
 }
 

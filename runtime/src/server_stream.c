@@ -128,14 +128,27 @@ find(struct peer *peer, uint32_t stream, bool *opened)
     return call;
 }
 
-/* The peer broke a rule: it is told at once and hears no more of the call. */
+void
+server_stream_unheard(struct server_call *call)
+{
+    call_interrupt(&call->call, IDEM_CANCELLED);
+    /* Others may have interrupted it and be on their way to say so, or it goes
+     * up its chain: whoever reads or writes it now must see that it is over. */
+    if (call->call.stream)
+        stream_over(call->call.stream, NULL);
+}
+
+/* The peer broke a rule: it is told at once and hears no more of the call, so
+ * what others say of it stands before its END. */
 static void
 give_up(struct server_call *call, const struct idem_error *err)
 {
-    if (peer_detach(call->peer, call->stream))
+    bool listens = peer_detach(call->peer, call->stream);
+
+    server_stream_unheard(call);
+    if (listens)
         peer_end(call->peer, &(struct frame){.stream = call->stream}, err,
                  IDEM_EFFECT_IN_DOUBT);
-    call_interrupt(&call->call, IDEM_CANCELLED);
 }
 
 /* Nobody can be answered: the connection ends, and GOAWAY says why. */
