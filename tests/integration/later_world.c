@@ -100,6 +100,8 @@ void
 later_world_open(struct later_world *world,
                  const struct idem_server_options *options)
 {
+    const struct idem_channel_options channel = {
+        .clock = options ? options->clock : NULL};
     struct idem_error err;
 
     memset(world, 0, sizeof *world);
@@ -113,7 +115,8 @@ later_world_open(struct later_world *world,
     must(idem_server_listen(world->server, "tcp://127.0.0.1:0", &err), &err);
     must(idem_server_start(world->server, &err), &err);
     must(idem_client_open(&world->channel,
-                          idem_server_address(world->server, 0), NULL, &err),
+                          idem_server_address(world->server, 0), &channel,
+                          &err),
          &err);
 }
 

@@ -52,6 +52,7 @@ struct later_result {
     char key[256];
 };
 
+/* The channel has the server's clock, too. */
 void later_world_open(struct later_world *world,
                       const struct idem_server_options *options);
 void later_world_close(struct later_world *world);

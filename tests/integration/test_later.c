@@ -1,8 +1,11 @@
 /* Handlers that keep their context and answer later (dispatch ASYNC). */
 #include "later_world.h"
 
+#include "fake_clock.h"
+
 #include <idem/reason.h>
 
+#include <semaphore.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -111,26 +114,45 @@ calls_that_are_kept_hold_no_worker(void **state)
 
 /* --- That nobody waits any more --- */
 
+/* The time is the test's, at both ends. */
+static void
+open_timed(struct later_world *world, struct fake_clock *clock)
+{
+    const struct idem_server_options options = {.clock = &clock->clock};
+
+    fake_clock_init(clock);
+    later_world_open(world, &options);
+}
+
+static void
+close_timed(struct later_world *world, struct fake_clock *clock)
+{
+    later_world_close(world);
+    fake_clock_fini(clock);
+}
+
 static void
 the_deadline_is_told(void **state)
 {
     const struct idem_call_options soon = {.timeout_ms = 50};
+    struct fake_clock clock;
     struct later_world world;
     struct later_result result;
     struct kept *kept;
 
     (void)state;
-    later_world_open(&world, NULL);
+    open_timed(&world, &clock);
     later_begin(&world, later_ask_async, 7, &soon, &result);
     kept = later_take(&world);
     later_listen(kept);
+    fake_clock_advance_ms(&clock, 50);
     later_await_told(kept);
     assert_true(idem_context_cancelled(kept->context));
     assert_int_equal(idem_context_remaining_ms(kept->context), 0);
     later_await_ended(&world, 1);
     later_assert_ended(&result, IDEM_DEADLINE_EXCEEDED, IDEM_EFFECT_IN_DOUBT);
     later_answer_it(kept, IDEM_OK);
-    later_world_close(&world);
+    close_timed(&world, &clock);
 }
 
 static void
@@ -179,10 +201,13 @@ complete_as_cancelled(void *with)
     pthread_mutex_unlock(&world->lock);
 }
 
+static sem_t listening;
+
 static bool
 complete_when_given_up(struct kept *kept)
 {
     idem_context_on_cancel(kept->context, complete_as_cancelled, kept);
+    sem_post(&listening);
     return true;
 }
 
@@ -190,17 +215,22 @@ complete_when_given_up(struct kept *kept)
 static void
 who_is_told_may_complete_the_call(void **state)
 {
+    struct fake_clock clock;
     struct later_world world;
     struct later_result result;
     const struct idem_call_options soon = {.timeout_ms = 50};
 
     (void)state;
-    later_world_open(&world, NULL);
+    assert_int_equal(sem_init(&listening, 0, 0), 0);
+    open_timed(&world, &clock);
     world.at_once = complete_when_given_up;
     later_begin(&world, later_ask_async, 7, &soon, &result);
+    sem_wait(&listening);
+    fake_clock_advance_ms(&clock, 50);
     later_await_ended(&world, 1);
-    later_world_close(&world);
+    close_timed(&world, &clock);
     assert_int_equal(world.n_told, 1);
+    sem_destroy(&listening);
 }
 
 static bool
@@ -210,6 +240,8 @@ only_listen(struct kept *kept)
     return false;
 }
 
+#define BACKOFF_NS 5000000 /* and more */
+
 /* Two attempts of a call, each with its handler: the first one's time is over,
  * then the call is given up. */
 static void
@@ -217,16 +249,20 @@ an_attempt_that_is_let_go_of_is_not_cancelled_but_a_call_is(void **state)
 {
     const struct idem_call_options timed = {.timeout_ms = 30000,
                                             .attempt_timeout_ms = 500};
+    struct fake_clock clock;
     struct later_world world;
     struct later_result result;
     struct idem_call *call;
     struct kept *first, *second;
 
     (void)state;
-    later_world_open(&world, NULL);
+    open_timed(&world, &clock);
     world.at_once = only_listen;
     call = later_start(&world, later_look_async, 7, &timed, &result);
     first = later_take(&world);
+    fake_clock_advance_ms(&clock, 500);
+    fake_clock_await_waiter(&clock, clock.now_ns + BACKOFF_NS);
+    fake_clock_advance_ns(&clock, BACKOFF_NS);
     second = later_take(&world);
     idem_call_cancel(call);
     later_await_told(second);
@@ -237,7 +273,7 @@ an_attempt_that_is_let_go_of_is_not_cancelled_but_a_call_is(void **state)
     later_answer_it(second, IDEM_OK);
     assert_int_equal(world.n_told, 1);
     idem_call_release(call);
-    later_world_close(&world);
+    close_timed(&world, &clock);
 }
 
 /* --- The end of the server --- */
