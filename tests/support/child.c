@@ -175,7 +175,8 @@ child_serve(const struct child_options *options, const char *const *arguments)
         child_stop(starting.pid, SIGKILL);
         return 0;
     }
-    return child_alive(starting.pid) ? starting.pid : 0;
+    /* One that has listened may have served, and died of it, meanwhile. */
+    return listens(options->log) ? starting.pid : 0;
 }
 
 void

@@ -20,8 +20,8 @@ pid_t child_start(const struct child_options *options,
                   const char *const *arguments);
 
 /* Start a server that first says "listening on ADDRESS", into a log that is
- * written anew, and wait until it has. 0: it is dead, or says nothing for 30 s
- * (and is killed). */
+ * written anew, and wait until it has; it may be dead again by then. 0: it died
+ * before, or says nothing for 30 s (and is killed). */
 pid_t child_serve(const struct child_options *options,
                   const char *const *arguments);
 

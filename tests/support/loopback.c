@@ -5,6 +5,8 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -15,6 +17,11 @@ address_of(unsigned port)
                                 .sin_port = htons((uint16_t)port),
                                 .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
 }
+
+/* Below those that the system gives to whoever connects: one of those may be
+ * taken by somebody before it is used, or while its server is started again. */
+#define FREE_FIRST 10240
+#define FREE_COUNT (32768 - FREE_FIRST)
 
 int
 loopback_listen(unsigned *port)
@@ -31,12 +38,30 @@ loopback_listen(unsigned *port)
     return fd;
 }
 
+static bool
+is_free(unsigned port)
+{
+    struct sockaddr_in address = address_of(port);
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    bool is;
+
+    assert_true(fd >= 0);
+    is = bind(fd, (struct sockaddr *)&address, sizeof(address)) == 0;
+    close(fd);
+    return is;
+}
+
 unsigned
 loopback_free_port(void)
 {
+    static atomic_uint next; /* each process begins elsewhere */
     unsigned port;
 
-    close(loopback_listen(&port));
+    do
+        port =
+            FREE_FIRST +
+            ((unsigned)getpid() * 61 + atomic_fetch_add(&next, 1)) % FREE_COUNT;
+    while (!is_free(port));
     return port;
 }
 

@@ -3,7 +3,8 @@
 
 /* TCP on 127.0.0.1 for tests. */
 
-/* A port that nobody listens on at this moment. */
+/* A port that nobody listens on at this moment, another one each time; nobody
+ * gets it who does not ask for it. */
 unsigned loopback_free_port(void);
 
 /* A connected socket, or -1. */
