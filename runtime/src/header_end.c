@@ -19,7 +19,7 @@ size_t
 header_end_write(uint8_t *bytes, size_t room, const struct header_end *end,
                  const struct idem_metadata *trailers)
 {
-    struct wire_writer writer = {bytes, bytes + room};
+    struct header_writer writer = {bytes, bytes + room};
 
     header_put_varint(&writer, END_STATUS, end->status);
     header_put_varint(&writer, END_EFFECT, end->effect);
@@ -38,7 +38,7 @@ header_end_write(uint8_t *bytes, size_t room, const struct header_end *end,
 }
 
 static void
-take_varint(struct header_end *end, const struct wire_field *field)
+take_varint(struct header_end *end, const struct header_field *field)
 {
     switch (field->number) {
     case END_STATUS:
@@ -74,8 +74,8 @@ take_varint(struct header_end *end, const struct wire_field *field)
 bool
 header_end_read(struct idem_bytes bytes, struct header_end *end)
 {
-    struct wire_reader reader = header_reader_of(bytes);
-    struct wire_field field;
+    struct header_reader reader = header_reader_of(bytes);
+    struct header_field field;
     int more;
 
     *end = (struct header_end){0};
@@ -85,13 +85,13 @@ header_end_read(struct idem_bytes bytes, struct header_end *end)
         more = header_next_field(&reader, &field);
         if (more <= 0)
             return more == 0;
-        if (field.type == WIRE_VARINT)
+        if (field.type == HEADER_VARINT)
             take_varint(end, &field);
-        else if (field.type == WIRE_BYTES && field.number == END_MESSAGE)
+        else if (field.type == HEADER_BYTES && field.number == END_MESSAGE)
             end->message = field.bytes;
-        else if (field.type == WIRE_BYTES && field.number == END_REASON)
+        else if (field.type == HEADER_BYTES && field.number == END_REASON)
             end->reason = field.bytes;
-        else if (field.type == WIRE_BYTES && field.number == END_TRAILERS)
+        else if (field.type == HEADER_BYTES && field.number == END_TRAILERS)
             header_note_entry(&end->trailers, from, &reader);
     }
 }

@@ -19,7 +19,7 @@ size_t
 header_open_write(uint8_t *bytes, size_t room, const struct header_open *open,
                   const struct idem_metadata *metadata)
 {
-    struct wire_writer writer = {bytes, bytes + room};
+    struct header_writer writer = {bytes, bytes + room};
 
     header_put_bytes(&writer, OPEN_METHOD, open->method);
     header_put_varint(&writer, OPEN_METHOD_ID, open->method_id);
@@ -38,7 +38,7 @@ header_open_write(uint8_t *bytes, size_t room, const struct header_open *open,
 }
 
 static void
-take_varint(struct header_open *open, const struct wire_field *field)
+take_varint(struct header_open *open, const struct header_field *field)
 {
     switch (field->number) {
     case OPEN_METHOD_ID:
@@ -69,7 +69,7 @@ take_varint(struct header_open *open, const struct wire_field *field)
 }
 
 static void
-take_bytes(struct header_open *open, const struct wire_field *field)
+take_bytes(struct header_open *open, const struct header_field *field)
 {
     switch (field->number) {
     case OPEN_METHOD:
@@ -89,8 +89,8 @@ take_bytes(struct header_open *open, const struct wire_field *field)
 bool
 header_open_read(struct idem_bytes bytes, struct header_open *open)
 {
-    struct wire_reader reader = header_reader_of(bytes);
-    struct wire_field field;
+    struct header_reader reader = header_reader_of(bytes);
+    struct header_field field;
     int more;
 
     *open = (struct header_open){0};
@@ -100,11 +100,11 @@ header_open_read(struct idem_bytes bytes, struct header_open *open)
         more = header_next_field(&reader, &field);
         if (more <= 0)
             return more == 0;
-        if (field.type == WIRE_VARINT)
+        if (field.type == HEADER_VARINT)
             take_varint(open, &field);
-        else if (field.type == WIRE_BYTES && field.number == OPEN_METADATA)
+        else if (field.type == HEADER_BYTES && field.number == OPEN_METADATA)
             header_note_entry(&open->metadata, from, &reader);
-        else if (field.type == WIRE_BYTES)
+        else if (field.type == HEADER_BYTES)
             take_bytes(open, &field);
     }
 }

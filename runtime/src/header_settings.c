@@ -21,7 +21,7 @@ size_t
 header_settings_write(uint8_t *bytes, size_t room,
                       const struct header_settings *settings)
 {
-    struct wire_writer writer = {bytes, bytes + room};
+    struct header_writer writer = {bytes, bytes + room};
 
     header_put_varint(&writer, SETTINGS_VERSION, settings->version);
     header_put_varint(&writer, SETTINGS_MAX_MESSAGE, settings->max_message);
@@ -36,15 +36,15 @@ header_settings_write(uint8_t *bytes, size_t room,
 bool
 header_settings_read(struct idem_bytes bytes, struct header_settings *settings)
 {
-    struct wire_reader reader = header_reader_of(bytes);
-    struct wire_field field;
+    struct header_reader reader = header_reader_of(bytes);
+    struct header_field field;
     int more;
 
     *settings = (struct header_settings){0};
     while ((more = header_next_field(&reader, &field)) > 0) {
-        if (field.type == WIRE_BYTES && field.number == SETTINGS_IDENTITY)
+        if (field.type == HEADER_BYTES && field.number == SETTINGS_IDENTITY)
             settings->identity = field.bytes;
-        else if (field.type != WIRE_VARINT)
+        else if (field.type != HEADER_VARINT)
             continue;
         else if (field.number == SETTINGS_VERSION)
             settings->version = (uint32_t)field.varint;
@@ -62,11 +62,31 @@ header_settings_read(struct idem_bytes bytes, struct header_settings *settings)
     return more == 0;
 }
 
+/* A header of a field of bytes and a number. */
+static bool
+read_both(struct idem_bytes header, uint32_t bytes_field,
+          struct idem_bytes *bytes, uint32_t number_field, uint64_t *number)
+{
+    struct header_reader reader = header_reader_of(header);
+    struct header_field field;
+    int more;
+
+    *bytes = (struct idem_bytes){NULL, 0};
+    *number = 0;
+    while ((more = header_next_field(&reader, &field)) > 0) {
+        if (field.type == HEADER_BYTES && field.number == bytes_field)
+            *bytes = field.bytes;
+        else if (field.type == HEADER_VARINT && field.number == number_field)
+            *number = field.varint;
+    }
+    return more == 0;
+}
+
 size_t
 header_goaway_write(uint8_t *bytes, size_t room,
                     const struct header_goaway *goaway)
 {
-    struct wire_writer writer = {bytes, bytes + room};
+    struct header_writer writer = {bytes, bytes + room};
 
     header_put_varint(&writer, GOAWAY_LAST_STREAM, goaway->last_stream);
     header_put_bytes(&writer, GOAWAY_REASON, goaway->reason);
@@ -76,26 +96,19 @@ header_goaway_write(uint8_t *bytes, size_t room,
 bool
 header_goaway_read(struct idem_bytes bytes, struct header_goaway *goaway)
 {
-    struct wire_reader reader = header_reader_of(bytes);
-    struct wire_field field;
-    int more;
+    uint64_t last_stream;
+    bool whole = read_both(bytes, GOAWAY_REASON, &goaway->reason,
+                           GOAWAY_LAST_STREAM, &last_stream);
 
-    *goaway = (struct header_goaway){0};
-    while ((more = header_next_field(&reader, &field)) > 0) {
-        if (field.type == WIRE_BYTES && field.number == GOAWAY_REASON)
-            goaway->reason = field.bytes;
-        else if (field.type == WIRE_VARINT &&
-                 field.number == GOAWAY_LAST_STREAM)
-            goaway->last_stream = (uint32_t)field.varint;
-    }
-    return more == 0;
+    goaway->last_stream = (uint32_t)last_stream;
+    return whole;
 }
 
 size_t
 header_window_write(uint8_t *bytes, size_t room,
                     const struct header_window *window)
 {
-    struct wire_writer writer = {bytes, bytes + room};
+    struct header_writer writer = {bytes, bytes + room};
 
     header_put_varint(&writer, WINDOW_CREDIT, window->credit);
     header_put_varint(&writer, WINDOW_WATERMARK, window->watermark);
@@ -105,13 +118,13 @@ header_window_write(uint8_t *bytes, size_t room,
 bool
 header_window_read(struct idem_bytes bytes, struct header_window *window)
 {
-    struct wire_reader reader = header_reader_of(bytes);
-    struct wire_field field;
+    struct header_reader reader = header_reader_of(bytes);
+    struct header_field field;
     int more;
 
     *window = (struct header_window){0};
     while ((more = header_next_field(&reader, &field)) > 0) {
-        if (field.type != WIRE_VARINT)
+        if (field.type != HEADER_VARINT)
             continue;
         if (field.number == WINDOW_CREDIT)
             window->credit = (uint32_t)field.varint;
@@ -125,7 +138,7 @@ size_t
 header_message_write(uint8_t *bytes, size_t room,
                      const struct header_message *message)
 {
-    struct wire_writer writer = {bytes, bytes + room};
+    struct header_writer writer = {bytes, bytes + room};
 
     header_put_bytes(&writer, MESSAGE_TOKEN, message->token);
     header_put_varint(&writer, MESSAGE_ACK_BELOW, message->ack_below);
@@ -135,16 +148,7 @@ header_message_write(uint8_t *bytes, size_t room,
 bool
 header_message_read(struct idem_bytes bytes, struct header_message *message)
 {
-    struct wire_reader reader = header_reader_of(bytes);
-    struct wire_field field;
-    int more;
-
-    *message = (struct header_message){{NULL, 0}, 0};
-    while ((more = header_next_field(&reader, &field)) > 0) {
-        if (field.type == WIRE_BYTES && field.number == MESSAGE_TOKEN)
-            message->token = field.bytes;
-        else if (field.type == WIRE_VARINT && field.number == MESSAGE_ACK_BELOW)
-            message->ack_below = field.varint;
-    }
-    return more == 0 && message->token.size <= HEADER_TOKEN_MAX;
+    return read_both(bytes, MESSAGE_TOKEN, &message->token, MESSAGE_ACK_BELOW,
+                     &message->ack_below) &&
+           message->token.size <= HEADER_TOKEN_MAX;
 }

@@ -15,7 +15,7 @@ put_raw(uint8_t *at, uint64_t value)
 }
 
 static uint8_t *
-put_tag(uint8_t *at, uint32_t number, enum wire_type type)
+put_tag(uint8_t *at, uint32_t number, enum header_type type)
 {
     return put_raw(at, (uint64_t)number << 3 | (unsigned)type);
 }
@@ -23,7 +23,7 @@ put_tag(uint8_t *at, uint32_t number, enum wire_type type)
 static uint8_t *
 put_value(uint8_t *at, uint32_t number, struct idem_bytes value)
 {
-    at = put_tag(at, number, WIRE_BYTES);
+    at = put_tag(at, number, HEADER_BYTES);
     at = put_raw(at, value.size);
     memcpy(at, value.data, value.size);
     return at + value.size;
@@ -41,7 +41,7 @@ varint_size(uint64_t value)
 
 /* The exact size is asked where the room is tight. */
 static void
-must_have_room(const struct wire_writer *writer, uint32_t number,
+must_have_room(const struct header_writer *writer, uint32_t number,
                uint64_t varint, size_t beside)
 {
     size_t room = (size_t)(writer->end - writer->at);
@@ -52,14 +52,15 @@ must_have_room(const struct wire_writer *writer, uint32_t number,
 }
 
 void
-header_put_present(struct wire_writer *writer, uint32_t number, uint64_t value)
+header_put_present(struct header_writer *writer, uint32_t number,
+                   uint64_t value)
 {
     must_have_room(writer, number, value, 0);
-    writer->at = put_raw(put_tag(writer->at, number, WIRE_VARINT), value);
+    writer->at = put_raw(put_tag(writer->at, number, HEADER_VARINT), value);
 }
 
 void
-header_put_some(struct wire_writer *writer, uint32_t number,
+header_put_some(struct header_writer *writer, uint32_t number,
                 struct idem_bytes value)
 {
     must_have_room(writer, number, value.size, value.size);
@@ -76,7 +77,7 @@ entry_size(const struct idem_metadata_entry *entry)
 }
 
 void
-header_put_metadata(struct wire_writer *writer, uint32_t number,
+header_put_metadata(struct header_writer *writer, uint32_t number,
                     const struct idem_metadata *metadata)
 {
     const struct idem_metadata_entry *entry = metadata ? metadata->first : NULL;
@@ -86,7 +87,7 @@ header_put_metadata(struct wire_writer *writer, uint32_t number,
         uint8_t *at = writer->at;
 
         must_have_room(writer, number, size, size);
-        at = put_raw(put_tag(at, number, WIRE_BYTES), size);
+        at = put_raw(put_tag(at, number, HEADER_BYTES), size);
         at = put_value(at, 1, entry->name);
         writer->at =
             entry->value.size > 0 ? put_value(at, 2, entry->value) : at;
@@ -133,18 +134,18 @@ get_bytes(const uint8_t *at, const uint8_t *end, uint64_t size,
 }
 
 static const uint8_t *
-get_value(const uint8_t *at, const uint8_t *end, struct wire_field *field)
+get_value(const uint8_t *at, const uint8_t *end, struct header_field *field)
 {
     uint64_t size;
 
     switch (field->type) {
-    case WIRE_VARINT:
+    case HEADER_VARINT:
         return get_varint(at, end, &field->varint);
-    case WIRE_FIXED64:
+    case HEADER_FIXED64:
         return get_bytes(at, end, 8, &field->bytes);
-    case WIRE_FIXED32:
+    case HEADER_FIXED32:
         return get_bytes(at, end, 4, &field->bytes);
-    case WIRE_BYTES:
+    case HEADER_BYTES:
         at = get_varint(at, end, &size);
         return at ? get_bytes(at, end, size, &field->bytes) : NULL;
     }
@@ -152,7 +153,7 @@ get_value(const uint8_t *at, const uint8_t *end, struct wire_field *field)
 }
 
 int
-header_next_field(struct wire_reader *reader, struct wire_field *field)
+header_next_field(struct header_reader *reader, struct header_field *field)
 {
     const uint8_t *at = reader->at;
     uint64_t tag;
@@ -163,7 +164,7 @@ header_next_field(struct wire_reader *reader, struct wire_field *field)
     if (!at || tag >> 3 == 0 || tag > UINT32_MAX)
         return -1;
     field->number = (uint32_t)(tag >> 3);
-    field->type = (enum wire_type)(tag & 7);
+    field->type = (enum header_type)(tag & 7);
     at = get_value(at, reader->end, field);
     if (!at)
         return -1;
@@ -173,7 +174,7 @@ header_next_field(struct wire_reader *reader, struct wire_field *field)
 
 void
 header_note_entry(struct idem_bytes *entries, const uint8_t *from,
-                  const struct wire_reader *reader)
+                  const struct header_reader *reader)
 {
     if (!entries->data)
         entries->data = from;
@@ -189,10 +190,10 @@ read_short_entry(struct idem_bytes bytes, struct idem_bytes *name,
     const uint8_t *at = bytes.data;
     size_t size;
 
-    if (bytes.size < 4 || at[0] != (1 << 3 | WIRE_BYTES) || at[1] >= 0x80)
+    if (bytes.size < 4 || at[0] != (1 << 3 | HEADER_BYTES) || at[1] >= 0x80)
         return false;
     size = at[1];
-    if (bytes.size < 4 + size || at[2 + size] != (2 << 3 | WIRE_BYTES) ||
+    if (bytes.size < 4 + size || at[2 + size] != (2 << 3 | HEADER_BYTES) ||
         at[3 + size] >= 0x80 || bytes.size != 4 + size + at[3 + size])
         return false;
     *name = (struct idem_bytes){at + 2, size};
@@ -204,17 +205,17 @@ static enum idem_status
 read_entry(struct idem_bytes bytes, struct idem_metadata *metadata,
            struct idem_arena *arena, struct idem_error *err)
 {
-    struct wire_reader reader = header_reader_of(bytes);
+    struct header_reader reader = header_reader_of(bytes);
     struct idem_bytes name = {0}, value = {0};
-    struct wire_field field;
+    struct header_field field;
     int more;
 
     if (read_short_entry(bytes, &name, &value))
         return idem_metadata_add(metadata, arena, name, value, err);
     while ((more = header_next_field(&reader, &field)) > 0) {
-        if (field.number == 1 && field.type == WIRE_BYTES)
+        if (field.number == 1 && field.type == HEADER_BYTES)
             name = field.bytes;
-        else if (field.number == 2 && field.type == WIRE_BYTES)
+        else if (field.number == 2 && field.type == HEADER_BYTES)
             value = field.bytes;
     }
     if (more < 0)
@@ -227,13 +228,13 @@ header_read_metadata(struct idem_bytes bytes, uint32_t number,
                      struct idem_metadata *metadata, struct idem_arena *arena,
                      struct idem_error *err)
 {
-    struct wire_reader reader = header_reader_of(bytes);
-    struct wire_field field;
+    struct header_reader reader = header_reader_of(bytes);
+    struct header_field field;
 
     while (header_next_field(&reader, &field) > 0) {
         enum idem_status status;
 
-        if (field.number != number || field.type != WIRE_BYTES)
+        if (field.number != number || field.type != HEADER_BYTES)
             continue;
         status = read_entry(field.bytes, metadata, arena, err);
         if (status != IDEM_OK)

@@ -77,8 +77,8 @@ plain_route_read(struct idem_bytes body, struct idem_bytes *route)
 bool
 plain_call_read(struct idem_bytes body, struct frame *open)
 {
-    struct wire_reader reader = header_reader_of(body);
-    struct wire_field field;
+    struct header_reader reader = header_reader_of(body);
+    struct header_field field;
     int more;
 
     *open = (struct frame){.type = FRAME_OPEN};
@@ -86,9 +86,9 @@ plain_call_read(struct idem_bytes body, struct frame *open)
         return false;
     reader.at += open->route.size;
     while ((more = header_next_field(&reader, &field)) > 0) {
-        if (field.type == WIRE_BYTES && field.number == CALL_HEADER)
+        if (field.type == HEADER_BYTES && field.number == CALL_HEADER)
             open->header = field.bytes;
-        else if (field.type == WIRE_BYTES && field.number == CALL_MESSAGE)
+        else if (field.type == HEADER_BYTES && field.number == CALL_MESSAGE)
             open->payload = field.bytes;
     }
     if (more == 0 && open->header.size <= FRAME_HEADER_MAX)
@@ -102,7 +102,7 @@ plain_call_read(struct idem_bytes body, struct frame *open)
 static uint8_t *
 put_field(uint8_t *at, unsigned number, uint64_t size)
 {
-    *at++ = (uint8_t)(number << 3 | WIRE_BYTES);
+    *at++ = (uint8_t)(number << 3 | HEADER_BYTES);
     for (; size >= 0x80; size >>= 7)
         *at++ = (uint8_t)(size | 0x80);
     *at++ = (uint8_t)size;

@@ -104,8 +104,8 @@ read_head(const uint8_t *bytes, size_t size)
 static bool
 is_token(struct idem_bytes entry)
 {
-    struct wire_reader reader = {entry.data, entry.data + entry.size};
-    struct wire_field field;
+    struct header_reader reader = {entry.data, entry.data + entry.size};
+    struct header_field field;
     bool name = false, value = false;
 
     while (header_next_field(&reader, &field) > 0) {
@@ -123,8 +123,8 @@ is_token(struct idem_bytes entry)
 static bool
 is_welcome(struct idem_bytes header)
 {
-    struct wire_reader reader = {header.data, header.data + header.size};
-    struct wire_field field;
+    struct header_reader reader = {header.data, header.data + header.size};
+    struct header_field field;
     bool method = false, in_time = false, token = false;
 
     while (header_next_field(&reader, &field) > 0)

@@ -306,7 +306,7 @@ add_plain(struct seed *seed, bool local, unsigned words, struct idem_bytes open,
     static const uint8_t route[] = {0, 0, 0, 7, 0x80, 0, 0, 1};
     uint8_t body[2048], head[PLAIN_HEAD_MAX] = {1};
     size_t from = sizeof route - (size_t)words * 4, size;
-    struct wire_writer writer = {body, body + sizeof body};
+    struct header_writer writer = {body, body + sizeof body};
 
     header_put_bytes(&writer, 1, open);
     header_put_bytes(&writer, 2, message);

@@ -84,7 +84,7 @@ ask_on(struct wire *wire, struct idem_bytes route,
 {
     static uint8_t bytes[BODY_MAX];
     uint8_t header[1024];
-    struct wire_writer writer = {bytes, bytes + sizeof bytes};
+    struct header_writer writer = {bytes, bytes + sizeof bytes};
     size_t size = header_open_write(header, sizeof header, open, NULL);
 
     header_put_bytes(&writer, 1, (struct idem_bytes){header, size});
@@ -107,8 +107,8 @@ ask(struct wire *wire, unsigned id, const char *method, const char *key,
 static void
 take(struct wire *wire, struct answer *answer)
 {
-    struct wire_reader reader;
-    struct wire_field field;
+    struct header_reader reader;
+    struct header_field field;
     uint8_t head[8];
     uint64_t size;
     int more;
@@ -146,7 +146,7 @@ static struct idem_bytes
 add_request(int64_t amount, unsigned reply_bytes)
 {
     static uint8_t bytes[64];
-    struct wire_writer writer = {bytes, bytes + sizeof bytes};
+    struct header_writer writer = {bytes, bytes + sizeof bytes};
 
     header_put_varint(&writer, 1, (uint64_t)amount);
     header_put_varint(&writer, 8, reply_bytes);
