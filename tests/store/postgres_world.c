@@ -156,3 +156,41 @@ world_raw(struct suite_call *call, const char *sql)
     PQclear(result);
     return status != PGRES_FATAL_ERROR && status != PGRES_BAD_RESPONSE;
 }
+
+int64_t
+world_effects(struct postgres_world *world, const struct suite_call *call)
+{
+    return postgres_sql(world->postgres,
+                        "SELECT count(*) FROM effects WHERE key = '%s'",
+                        call->key);
+}
+
+int64_t
+world_records(struct postgres_world *world, const struct suite_call *call)
+{
+    return postgres_sql(world->postgres,
+                        "SELECT count(*) FROM idem_record WHERE key_text = "
+                        "'%s'",
+                        call->key);
+}
+
+int64_t
+world_backend(struct suite_call *call)
+{
+    struct idem_rows *rows;
+
+    assert_int_equal(idem_sql(call->ticket.tx, &rows, NULL,
+                              "SELECT pg_backend_pid()", IDEM_NO_VALUES),
+                     IDEM_OK);
+    return idem_rows_int(rows, 0, 0);
+}
+
+void
+assert_runs_again(struct postgres_world *world, struct suite_call *call)
+{
+    assert_int_equal(world_effects(world, call), 0);
+    assert_int_equal(world_records(world, call), 0);
+    world_pay(call);
+    assert_int_equal(world_effects(world, call), 1);
+    call_close(call);
+}

@@ -42,4 +42,16 @@ void world_call(struct suite_call *call, struct postgres_world *world);
 /* Run raw SQL on the call's own connection; true: no error. */
 bool world_raw(struct suite_call *call, const char *sql);
 
+/* Rows of a call's effect, and records of its key. */
+int64_t world_effects(struct postgres_world *world,
+                      const struct suite_call *call);
+int64_t world_records(struct postgres_world *world,
+                      const struct suite_call *call);
+
+/* The process of the database that has the call's transaction. */
+int64_t world_backend(struct suite_call *call);
+
+/* Nothing of the call stands, and its key runs again, once. Closes it. */
+void assert_runs_again(struct postgres_world *world, struct suite_call *call);
+
 #endif

@@ -11,33 +11,6 @@
 
 #define LOST_COMMITS 400
 
-static int64_t
-effects(struct postgres_world *world, const struct suite_call *call)
-{
-    return postgres_sql(world->postgres,
-                        "SELECT count(*) FROM effects WHERE key = '%s'",
-                        call->key);
-}
-
-static int64_t
-records(struct postgres_world *world, const struct suite_call *call)
-{
-    return postgres_sql(world->postgres,
-                        "SELECT count(*) FROM idem_record WHERE key_text = "
-                        "'%s'",
-                        call->key);
-}
-
-static void
-assert_runs_again(struct postgres_world *world, struct suite_call *call)
-{
-    assert_int_equal(effects(world, call), 0);
-    assert_int_equal(records(world, call), 0);
-    world_pay(call);
-    assert_int_equal(effects(world, call), 1);
-    call_close(call);
-}
-
 /* Fault 15, B073 b, semantics.md M1. */
 static void
 a_commit_whose_connection_is_cut_at_once_never_runs_twice(void **state)
@@ -101,38 +74,6 @@ a_raw_statement_that_failed_unheard_is_not_committed(void **state)
     assert_int_equal(call_complete(&call, IDEM_OK, "paid"),
                      IDEM_VERDICT_FAILED);
     assert_int_equal(call.ticket.error.status, IDEM_INTERNAL);
-    assert_runs_again(world, &call);
-}
-
-/* Fault 21. */
-static void
-a_connection_left_in_copy_is_thrown_away(void **state)
-{
-    struct postgres_world *world = *state;
-    struct suite_call call;
-
-    world_call(&call, world);
-    assert_int_equal(call_claim(&call), IDEM_VERDICT_MINE);
-    assert_true(world_raw(&call, "COPY effects FROM STDIN"));
-    assert_int_equal(call_complete(&call, IDEM_OK, "paid"),
-                     IDEM_VERDICT_FAILED);
-    assert_runs_again(world, &call);
-}
-
-/* Fault 21. */
-static void
-a_connection_left_with_unread_results_is_thrown_away(void **state)
-{
-    struct postgres_world *world = *state;
-    struct suite_call call;
-    struct idem_tx *tx;
-
-    world_call(&call, world);
-    assert_int_equal(call_claim(&call), IDEM_VERDICT_MINE);
-    tx = call.ticket.tx;
-    assert_int_equal(PQsendQuery(tx->ops->postgres(tx), "SELECT 1"), 1);
-    assert_int_equal(call_complete(&call, IDEM_OK, "paid"),
-                     IDEM_VERDICT_FAILED);
     assert_runs_again(world, &call);
 }
 
@@ -242,7 +183,7 @@ a_rival_past_the_lock_wins_and_our_work_is_undone(void **state)
         assert_int_equal(call_complete(&call, ours[i], "paid"),
                          IDEM_VERDICT_DONE);
         assert_text(call.ticket.answer.reply, "rival");
-        assert_int_equal(effects(world, &call), 0);
+        assert_int_equal(world_effects(world, &call), 0);
         call_close(&call);
     }
 }
@@ -285,7 +226,7 @@ a_no_undoes_what_was_written_before_the_connection_was_asked_for(void **state)
     assert_true(world_raw(&call, "INSERT INTO effects (id) VALUES (78)"));
     assert_int_equal(call_complete(&call, IDEM_NOT_FOUND, "no"),
                      IDEM_VERDICT_MINE);
-    assert_int_equal(effects(world, &call), 0);
+    assert_int_equal(world_effects(world, &call), 0);
     assert_int_equal(postgres_sql(world->postgres, "SELECT count(*) FROM "
                                                    "effects WHERE id = 78"),
                      0);
@@ -332,84 +273,9 @@ the_loser_does_not_wait_and_replays_later(void **state)
         assert_int_equal(call_claim(&loser), IDEM_VERDICT_DONE);
         assert_text(loser.ticket.answer.reply, "paid");
     }
-    assert_int_equal(effects(world, &winner), 1);
+    assert_int_equal(world_effects(world, &winner), 1);
     call_close(&winner);
     call_close(&loser);
-}
-
-static int64_t
-backend_of(struct suite_call *call)
-{
-    struct idem_rows *rows;
-
-    assert_int_equal(idem_sql(call->ticket.tx, &rows, NULL,
-                              "SELECT pg_backend_pid()", IDEM_NO_VALUES),
-                     IDEM_OK);
-    return idem_rows_int(rows, 0, 0);
-}
-
-/* Its session ends with its transaction, however that ends. */
-static void
-what_a_handler_set_does_not_reach_the_next_one(void **state)
-{
-    static const char *const changes[] = {
-        "SET synchronous_commit = off",
-        "SET search_path = pg_catalog",
-        "SELECT set_config('search_path', 'pg_catalog', false)",
-        "DEALLOCATE ALL", /* ours too: the call fails, the next one does not */
-        "SELECT pg_advisory_lock(7)",
-        "CREATE TEMP TABLE mine (x INT)",
-    };
-    struct postgres_world *world = *state;
-
-    for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
-        struct suite_call call;
-        char gone[128];
-
-        world_call(&call, world);
-        assert_int_equal(call_claim(&call), IDEM_VERDICT_MINE);
-        snprintf(gone, sizeof(gone),
-                 "SELECT count(*) = 0 FROM pg_stat_activity WHERE pid = %d",
-                 (int)backend_of(&call));
-        assert_int_equal(
-            idem_sql(call.ticket.tx, NULL, NULL, changes[i], IDEM_NO_VALUES),
-            IDEM_OK);
-        (void)call_complete(&call, IDEM_OK, "paid");
-        if (!postgres_wait(world->postgres, 10000, gone))
-            fail_msg("the session goes on after %s", changes[i]);
-        call_close(&call);
-    }
-}
-
-/* What is told as done is on the disk (semantics.md 6, trap 10). */
-static void
-a_handler_cannot_make_its_own_commit_volatile(void **state)
-{
-    struct postgres_world *world = *state;
-    struct suite_call call;
-
-    postgres_sql(world->postgres,
-                 "CREATE TABLE watched (x INT); CREATE TABLE seen (sync TEXT); "
-                 "CREATE FUNCTION see() RETURNS trigger LANGUAGE plpgsql AS "
-                 "$$ BEGIN INSERT INTO seen VALUES "
-                 "(current_setting('synchronous_commit')); RETURN NULL; END $$;"
-                 "CREATE CONSTRAINT TRIGGER at_commit AFTER INSERT ON watched "
-                 "DEFERRABLE INITIALLY DEFERRED FOR EACH ROW "
-                 "EXECUTE FUNCTION see()");
-    world_call(&call, world);
-    assert_int_equal(call_claim(&call), IDEM_VERDICT_MINE);
-    assert_int_equal(idem_sql(call.ticket.tx, NULL, NULL,
-                              "SET LOCAL synchronous_commit = off",
-                              IDEM_NO_VALUES),
-                     IDEM_OK);
-    assert_int_equal(idem_sql(call.ticket.tx, NULL, NULL,
-                              "INSERT INTO watched VALUES (1)", IDEM_NO_VALUES),
-                     IDEM_OK);
-    assert_int_equal(call_complete(&call, IDEM_OK, "paid"), IDEM_VERDICT_MINE);
-    assert_int_equal(postgres_sql(world->postgres, "SELECT count(*) FROM seen "
-                                                   "WHERE sync = 'on'"),
-                     1);
-    call_close(&call);
 }
 
 static int
@@ -492,8 +358,6 @@ main(void)
         cmocka_unit_test(
             an_interactive_call_begins_and_ends_in_a_round_trip_each),
         cmocka_unit_test(a_table_may_be_changed_under_a_handler),
-        cmocka_unit_test(a_connection_left_in_copy_is_thrown_away),
-        cmocka_unit_test(a_connection_left_with_unread_results_is_thrown_away),
         cmocka_unit_test(
             a_deferred_constraint_that_fails_at_commit_leaves_nothing),
         cmocka_unit_test(
@@ -504,8 +368,6 @@ main(void)
         cmocka_unit_test(
             a_no_undoes_what_was_written_before_the_connection_was_asked_for),
         cmocka_unit_test(there_is_no_connection_behind_a_statement_that_failed),
-        cmocka_unit_test(what_a_handler_set_does_not_reach_the_next_one),
-        cmocka_unit_test(a_handler_cannot_make_its_own_commit_volatile),
         cmocka_unit_test(the_loser_does_not_wait_and_replays_later),
         cmocka_unit_test(
             a_commit_whose_connection_is_cut_at_once_never_runs_twice),

@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "shapes.pb-c.h"
-#include "shapes_old.pb-c.h"
 
 static int
 set_up(void **state)
@@ -219,51 +218,6 @@ nesting_is_read_to_its_limit_and_refused_above(void **state)
     refused(*state, &w, IDEM_INVALID_ARGUMENT, "shapes.v1.Inner");
 }
 
-/* Before: bytes that are there, and a tag of one byte with their size. */
-static void
-nest(uint8_t **at, const uint8_t *end, uint8_t tag)
-{
-    size_t size = (size_t)(end - *at);
-    uint8_t bytes[12] = {tag};
-    size_t n = 1;
-
-    for (; size > 0x7f; size >>= 7)
-        bytes[n++] = (uint8_t)(0x80 | (size & 0x7f));
-    bytes[n++] = (uint8_t)size;
-    *at -= n;
-    memcpy(*at, bytes, n);
-}
-
-/* Case B086: as deep as a message may be large, and the stack is a thread's. */
-static void
-nesting_that_would_overflow_a_stack_is_refused(void **state)
-{
-    static const unsigned levels[] = {10, 100, 101, 1000, 10000, 100000};
-    size_t room = 1 << 20;
-    uint8_t *bytes = malloc(room);
-
-    (void)state;
-    assert_non_null(bytes);
-    for (unsigned i = 0; i < sizeof levels / sizeof *levels; i++) {
-        struct idem_arena *arena = arena_new(1024, 0);
-        uint8_t *at = bytes + room;
-        struct ProtobufCMessage *message;
-        struct idem_error err;
-        enum idem_status status;
-
-        for (unsigned n = 0; n < levels[i]; n++)
-            nest(&at, bytes + room, 4 << 3 | 2);
-        status = idem_message_unpack(
-            &shapes__v1__inner__descriptor,
-            (struct idem_bytes){at, (size_t)(bytes + room - at)}, NULL, arena,
-            &message, &err);
-        assert_int_equal(status,
-                         levels[i] <= 100 ? IDEM_OK : IDEM_INVALID_ARGUMENT);
-        arena_free(arena);
-    }
-    free(bytes);
-}
-
 /* Case B026 */
 static void
 a_string_with_a_nul_or_not_utf8_is_refused_and_named(void **state)
@@ -354,126 +308,6 @@ unknown_fields_are_kept_up_to_a_bound(void **state)
     free(many);
 }
 
-/* Case B089: two bytes ask for a struct each. */
-static void
-memory_is_bounded_by_the_size_limit_and_a_factor(void **state)
-{
-    const struct idem_message_limits limits = {.max_size = 1 << 17};
-    struct idem_arena *arena = arena_new(1024, 0);
-    struct ProtobufCMessage *message;
-    struct idem_error err;
-    uint8_t *many = malloc(limits.max_size + 1);
-
-    (void)state;
-    for (size_t i = 0; i < limits.max_size; i += 3)
-        memcpy(many + i, "\xAA\x02\x00", 3); /* r_inner, empty */
-    assert_int_equal(
-        idem_message_unpack(&shapes__v1__all__descriptor,
-                            (struct idem_bytes){many, limits.max_size / 3 * 3},
-                            &limits, arena, &message, &err),
-        IDEM_RESOURCE_EXHAUSTED);
-    assert_non_null(strstr(err.message, "memory"));
-    assert_true(arena_size(arena) <
-                2 * MESSAGE_MEMORY_FACTOR * limits.max_size);
-    assert_int_equal(
-        idem_message_unpack(&shapes__v1__all__descriptor,
-                            (struct idem_bytes){many, limits.max_size + 1},
-                            &limits, arena, &message, &err),
-        IDEM_RESOURCE_EXHAUSTED);
-    assert_non_null(strstr(err.message, "131073"));
-    assert_non_null(strstr(err.message, "131072"));
-    free(many);
-    arena_free(arena);
-}
-
-/* --- proto2 --- */
-
-static enum idem_status
-unpack_form(struct idem_arena *arena, struct idem_bytes bytes,
-            Shapes__Old__Form **form, struct idem_error *err)
-{
-    struct ProtobufCMessage *message = NULL;
-    enum idem_status status = idem_message_unpack(
-        &shapes__old__form__descriptor, bytes, NULL, arena, &message, err);
-
-    *form = (Shapes__Old__Form *)message;
-    return status;
-}
-
-/* Case B087 */
-static void
-a_missing_required_field_is_refused_and_named(void **state)
-{
-    struct wire_bytes w = {.size = 0}, part = {.size = 0};
-    Shapes__Old__Form *form;
-    struct idem_error err;
-
-    assert_int_equal(unpack_form(*state, wire_view(&w), &form, &err),
-                     IDEM_INVALID_ARGUMENT);
-    assert_non_null(strstr(err.message, "shapes.old.Form.id"));
-    wire_text(&w, 1, "7");
-    wire_nested(&w, 2, &part);
-    assert_int_equal(unpack_form(*state, wire_view(&w), &form, &err),
-                     IDEM_INVALID_ARGUMENT);
-    assert_non_null(strstr(err.message, "shapes.old.Part.name"));
-}
-
-static void
-defaults_of_proto2_are_there_until_set(void **state)
-{
-    struct wire_bytes w = {.size = 0}, part = {.size = 0};
-    Shapes__Old__Form *form;
-
-    wire_text(&part, 1, "p");
-    wire_text(&w, 1, "7");
-    wire_nested(&w, 2, &part);
-    assert_int_equal(unpack_form(*state, wire_view(&w), &form, NULL), IDEM_OK);
-    assert_int_equal(form->has_count, 0);
-    assert_int_equal(form->count, 3);
-    assert_string_equal(form->note, "none");
-    assert_int_equal(form->part->count, 7);
-    wire_number(&w, 5, 3);
-    wire_text(&w, 4, "");
-    assert_int_equal(unpack_form(*state, wire_view(&w), &form, NULL), IDEM_OK);
-    assert_int_equal(form->has_count, 1);
-    assert_int_equal(form->has_blob, 1);
-    assert_int_equal(form->blob.len, 0);
-}
-
-/* Case B087: cut at every length, on the heap, so that what is freed half way
- * is seen. */
-static void
-a_body_that_is_cut_anywhere_is_refused_or_valid(void **state)
-{
-    struct wire_bytes w = {.size = 0}, part = {.size = 0};
-
-    (void)state;
-    wire_text(&part, 1, "part");
-    wire_text(&w, 1, "first");
-    wire_text(&w, 1, "last");
-    wire_text(&w, 3, "note");
-    wire_text(&w, 3, "other note");
-    wire_text(&w, 4, "blob");
-    wire_text(&w, 4, "longer blob");
-    wire_nested(&w, 2, &part);
-    for (unsigned i = 0; i < 6; i++)
-        wire_nested(&w, 6, &part);
-    wire_text(&w, 99, "unknown");
-    for (size_t size = 0; size <= w.size; size++) {
-        struct ProtobufCMessage *message;
-        enum idem_status status = message_unpack_heap(
-            &shapes__old__form__descriptor, (struct idem_bytes){w.data, size},
-            NULL, &message, NULL);
-
-        if (size == w.size)
-            assert_int_equal(status, IDEM_OK);
-        if (status == IDEM_OK)
-            protobuf_c_message_free_unpacked(message, NULL);
-        else
-            assert_int_equal(status, IDEM_INVALID_ARGUMENT);
-    }
-}
-
 static bool
 lies_in(const struct wire_bytes *w, ProtobufCBinaryData bytes)
 {
@@ -520,16 +354,11 @@ main(void)
         TEST(repeated_fields_are_read_packed_and_not),
         TEST(two_copies_of_a_message_are_merged),
         TEST(the_last_member_of_a_oneof_wins_and_begins_empty),
-        TEST(nesting_that_would_overflow_a_stack_is_refused),
         TEST(nesting_is_read_to_its_limit_and_refused_above),
         TEST(a_string_with_a_nul_or_not_utf8_is_refused_and_named),
         TEST(lengths_and_varints_that_cannot_be_are_refused),
         TEST(unknown_fields_are_kept_up_to_a_bound),
-        TEST(memory_is_bounded_by_the_size_limit_and_a_factor),
-        TEST(a_missing_required_field_is_refused_and_named),
-        TEST(defaults_of_proto2_are_there_until_set),
         TEST(in_place_bytes_are_those_that_were_read_and_strings_are_copied),
-        TEST(a_body_that_is_cut_anywhere_is_refused_or_valid),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
