@@ -80,6 +80,7 @@ stream_place(struct idem_stream *stream, struct connection *connection,
     atomic_store(&stream->codecs, peer->codecs);
     stream->credit = peer->stream_window;
     stream->granted = stream->window;
+    stream->cost_before = stream->cost_came;
     backlog_rewind(&stream->written);
     stream->said_last = false;
     stream_pump(stream);

@@ -85,14 +85,16 @@ struct idem_stream {
     const struct ProtobufCMessage *held; /* … not taken by the callback */
     uint64_t n_read;                     /* … */
     bool failed;                         /* … one could not be used */
-    size_t taken;                        /* … cost of what was read since the
-                                          * last WINDOW */
+    uint64_t cost_read;                  /* … of all that was read */
+    uint64_t cost_told;                  /* … of what a WINDOW said so */
 
     pthread_mutex_t lock; /* guards the rest */
     pthread_cond_t changed;
     struct connection *connection; /* a reference; NULL: not placed */
     uint32_t id;
     uint64_t n_came;         /* messages */
+    uint64_t cost_came;      /* of all of them */
+    uint64_t cost_before;    /* of those of attempts before this one */
     struct idem_bytes token; /* the last mark: of a client in at; of a handler
                               * in the arena, and const */
     uint8_t *token_room;     /* HEADER_TOKEN_MAX bytes; NULL: none has come */

@@ -98,6 +98,7 @@ put(struct idem_stream *stream, const struct frame *frame,
                          "no memory for a message of %zu bytes",
                          frame->payload.size);
     stream->n_came++;
+    stream->cost_came += frame->payload.size + STREAM_COST;
     stream_commit(stream);
     return IDEM_OK;
 }
@@ -182,11 +183,23 @@ is_listened_to(const struct idem_stream *stream)
            (!stream->in_ended || (stream->each && stream->server));
 }
 
+/* With the lock: what was read of this attempt and not told yet. Who sent the
+ * rest is gone. */
+static uint32_t
+credit_due(const struct idem_stream *stream)
+{
+    uint64_t told = stream->cost_told > stream->cost_before
+                        ? stream->cost_told
+                        : stream->cost_before;
+
+    return stream->cost_read > told ? (uint32_t)(stream->cost_read - told) : 0;
+}
+
 void
 stream_give_credit(struct idem_stream *stream)
 {
     uint8_t header[32];
-    struct header_window window = {.credit = (uint32_t)stream->taken};
+    struct header_window window = {0};
     struct frame frame = {.type = FRAME_WINDOW, .header = {header, 0}};
 
     pthread_mutex_lock(&stream->lock);
@@ -195,14 +208,15 @@ stream_give_credit(struct idem_stream *stream)
     } else {
         if (stream->each && stream->server)
             window.watermark = stream_each_tell(stream);
+        window.credit = credit_due(stream);
         frame.header.size = header_window_write(header, sizeof header, &window);
         frame.stream = stream->id;
-        stream->granted += (int64_t)stream->taken;
+        stream->granted += window.credit;
         (void)connection_append(stream->connection, &frame,
                                 (struct outbox_hold){0}, NULL);
         stream_flush(stream, false);
     }
-    stream->taken = 0;
+    stream->cost_told = stream->cost_read;
 }
 
 /* Here and not when it comes: what waits is as small as it came, and one
@@ -281,12 +295,12 @@ stream_read_bytes(struct idem_stream *stream, struct idem_bytes *bytes)
     if (!inflow_next(&stream->in, bytes, &squeezed) &&
         !(turn(stream) && inflow_next(&stream->in, bytes, &squeezed)))
         return false;
-    stream->taken += bytes->size + STREAM_COST;
+    stream->cost_read += bytes->size + STREAM_COST;
     if (pass(stream, bytes, squeezed, &err) != IDEM_OK) {
         give_up(stream, &err);
         return false;
     }
-    if (stream->taken >= stream->window / 2)
+    if (stream->cost_read - stream->cost_told >= stream->window / 2)
         stream_give_credit(stream);
     return true;
 }

@@ -3,12 +3,15 @@
 #include "journal_peer.h"
 
 #include "loopback.h"
+#include "stream.h"
 
 #include <idem/key.h>
 
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
+
+#define LONG 100000 /* twice as much is over half a window */
 
 /* One that has the OPEN of a stream and its first entry on the way. */
 struct strange {
@@ -162,6 +165,59 @@ the_answers_are_the_watermark_of_a_bidirectional_one(void **state)
     assert_int_equal(outcome.watermark, 0);
 }
 
+/* An answer whose word is so long, of the entry of that number. */
+static void
+answer_with(struct strange *strange, uint32_t stream, int64_t number)
+{
+    static uint8_t answer[LONG + 6];
+    const struct frame frame = {.type = FRAME_MESSAGE,
+                                .flags = FRAME_FLAG_MESSAGE,
+                                .stream = stream,
+                                .payload = {answer, sizeof answer}};
+
+    memset(answer, 'w', sizeof answer);
+    memcpy(answer,
+           (uint8_t[]){0x08, (uint8_t)number, 0x12, (LONG & 0x7f) | 0x80,
+                       (LONG >> 7 & 0x7f) | 0x80, LONG >> 14},
+           6);
+    wire_send(&strange->wire, &frame);
+}
+
+/* What was read of an attempt that is over gives no credit to the next one: its
+ * server has had a window of its own. */
+static void
+credit_is_for_what_came_in_its_attempt(void **state)
+{
+    const struct header_end end = {.status = IDEM_UNAVAILABLE,
+                                   .effect = IDEM_EFFECT_REFUSED};
+    const journal_answer *answer;
+    struct header_window window;
+    struct strange strange;
+    struct frame frame;
+
+    (void)state;
+    invite(&strange, true);
+    for (uint32_t i = 1; i <= 2; i++) {
+        wire_await(&strange.wire, FRAME_MESSAGE, &frame);
+        answer_with(&strange, i, i);
+        answer = journal_ask_next(strange.asks);
+        assert_non_null(answer);
+        assert_int_equal(answer->number, i);
+        if (i == 1) {
+            assert_int_equal(
+                journal_ask_write(strange.asks, journal_entry_of(2)), IDEM_OK);
+            wire_answer(&strange.wire, 1, &end, idem_bytes_of(""));
+            wire_await(&strange.wire, FRAME_OPEN, &frame);
+        }
+    }
+    wire_await(&strange.wire, FRAME_WINDOW, &frame);
+    assert_int_equal(frame.stream, 2);
+    assert_true(header_window_read(frame.header, &window));
+    assert_int_equal(window.credit, LONG + 6 + STREAM_COST);
+    journal_ask_cancel(strange.asks);
+    (void)part(&strange);
+}
+
 /* A server from before: its method is another kind, and it says so. */
 static void
 a_server_that_knows_no_such_streams_is_unimplemented(void **state)
@@ -189,6 +245,7 @@ main(void)
         cmocka_unit_test(an_ok_for_less_than_was_written_is_none),
         cmocka_unit_test(an_ok_before_the_end_was_said_is_none),
         cmocka_unit_test(the_answers_are_the_watermark_of_a_bidirectional_one),
+        cmocka_unit_test(credit_is_for_what_came_in_its_attempt),
         cmocka_unit_test(a_server_that_knows_no_such_streams_is_unimplemented),
     };
 
