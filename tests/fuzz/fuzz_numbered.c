@@ -1,8 +1,10 @@
 #include "fuzz.h"
 
 #include "fuzz_talk.h"
+#include "fuzz_wire.h"
 #include "header.h"
 #include "journal.h"
+#include "server.h"
 #include "tempdir.h"
 
 #include <idem/digest.h>
@@ -15,8 +17,6 @@
  * all in one session, says on them what the input says, then PING. The server
  * keeps to what fuzz_stream asks for, and its watermark is never above what was
  * sent, nor, where each message is answered, above its answers. */
-
-#define ADDRESS "inproc://fuzz_numbered"
 
 static struct journal journal;
 static struct tempdir dir;
@@ -57,7 +57,8 @@ start_server(void)
                 IDEM_OK);
     IDEM_ASSERT(journal_register(server, &journal_handlers, &journal, NULL) ==
                 IDEM_OK);
-    IDEM_ASSERT(idem_server_listen(server, ADDRESS, NULL) == IDEM_OK);
+    IDEM_ASSERT(server_listen_with_io(server, &fuzz_wire_io, FUZZ_WIRE_ADDRESS,
+                                      NULL) == IDEM_OK);
     IDEM_ASSERT(idem_server_start(server, NULL) == IDEM_OK);
     atexit(stop_server);
 }
@@ -71,6 +72,6 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
     if (!server)
         start_server();
-    fuzz_talk(ADDRESS, (struct idem_bytes){data, size}, kinds, 2);
+    fuzz_talk((struct idem_bytes){data, size}, kinds, 2);
     return 0;
 }

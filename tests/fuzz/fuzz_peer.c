@@ -7,100 +7,39 @@
 
 static const char marker[] = "are you there";
 
-/* --- One operation --- */
-
-static void
-note(struct fuzz_peer *peer, enum idem_status result, size_t size)
-{
-    pthread_mutex_lock(&peer->lock);
-    peer->done = true;
-    peer->result = result;
-    peer->size = size;
-    pthread_cond_signal(&peer->change);
-    pthread_mutex_unlock(&peer->lock);
-}
-
-static void
-finished(void *with, enum idem_status result, size_t size)
-{
-    note(with, result, size);
-}
-
-static void
-opened(void *with, struct io_stream *stream, const struct idem_error *err)
-{
-    struct fuzz_peer *peer = with;
-
-    IDEM_ASSERT(stream || err->message[0]);
-    peer->stream = stream;
-    note(peer, IDEM_OK, 0);
-}
-
-/* Bytes; 0: the connection is closed. */
-static size_t
-await(struct fuzz_peer *peer, bool taken)
-{
-    size_t size;
-
-    if (!taken)
-        return 0;
-    pthread_mutex_lock(&peer->lock);
-    while (!peer->done)
-        pthread_cond_wait(&peer->change, &peer->lock);
-    peer->done = false;
-    size = peer->result == IDEM_OK ? peer->size : 0;
-    pthread_mutex_unlock(&peer->lock);
-    return size;
-}
-
 /* --- The connection --- */
 
 static void
-begin(struct fuzz_peer *peer)
+begin(struct fuzz_peer *peer, struct fuzz_wire *wire)
 {
-    *peer = (struct fuzz_peer){.stream = NULL};
-    pthread_mutex_init(&peer->lock, NULL);
-    pthread_cond_init(&peer->change, NULL);
+    *peer = (struct fuzz_peer){.wire = wire};
     IDEM_ASSERT(inbox_init(&peer->inbox, 0xffffffff));
 }
 
 void
-fuzz_peer_connect(struct fuzz_peer *peer, const char *address)
+fuzz_peer_connect(struct fuzz_peer *peer)
 {
-    struct io_dialer *dialer;
-
-    begin(peer);
-    IDEM_ASSERT(io_inproc.dialer(&io_inproc, address, &dialer, NULL) ==
-                IDEM_OK);
-    (void)await(peer, dialer->ops->dial(dialer, opened, peer));
-    IDEM_ASSERT(peer->stream);
-    dialer->ops->free(dialer);
+    begin(peer, fuzz_wire_connect());
 }
 
 void
-fuzz_peer_accept(struct fuzz_peer *peer, struct io_listener *listener)
+fuzz_peer_accept(struct fuzz_peer *peer)
 {
-    begin(peer);
-    (void)await(peer, listener->ops->accept(listener, opened, peer));
-    IDEM_ASSERT(peer->stream);
+    begin(peer, fuzz_wire_accept());
 }
 
 void
 fuzz_peer_close(struct fuzz_peer *peer)
 {
-    peer->stream->ops->close(peer->stream);
-    peer->stream->ops->free(peer->stream);
-    peer->stream = NULL;
+    fuzz_wire_hang_up(peer->wire);
+    peer->wire = NULL;
     inbox_fini(&peer->inbox);
-    pthread_cond_destroy(&peer->change);
-    pthread_mutex_destroy(&peer->lock);
 }
 
 bool
 fuzz_peer_send(struct fuzz_peer *peer, struct idem_bytes bytes)
 {
-    return await(peer, peer->stream->ops->send(peer->stream, &bytes, 1,
-                                               finished, peer)) == bytes.size;
+    return fuzz_wire_say(peer->wire, bytes);
 }
 
 /* The preface is not a frame. */
@@ -126,8 +65,7 @@ fuzz_peer_next(struct fuzz_peer *peer, struct frame *frame)
         size_t room, size;
         uint8_t *space = inbox_space(&peer->inbox, &room);
 
-        size = await(peer, peer->stream->ops->recv(peer->stream, space, room,
-                                                   finished, peer));
+        size = fuzz_wire_hear(peer->wire, space, room);
         if (size == 0)
             return false;
         inbox_filled(&peer->inbox, size);

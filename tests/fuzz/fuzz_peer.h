@@ -1,29 +1,20 @@
 #ifndef FUZZ_PEER_H
 #define FUZZ_PEER_H
 
+#include "fuzz_wire.h"
 #include "inbox.h"
-#include "io.h"
 
-#include <pthread.h>
-
-/* The other end of a connection in memory, by hand: one operation at a time,
- * waited for. */
+/* A peer that speaks our language by hand, over fuzz_wire_io. */
 
 struct fuzz_peer {
-    struct io_stream *stream; /* NULL: not connected */
-    struct inbox inbox;       /* what came; takes messages of any size */
-    bool greeted;             /* … its preface, too */
-
-    pthread_mutex_t lock; /* guards the rest */
-    pthread_cond_t change;
-    bool done;
-    enum idem_status result;
-    size_t size;
+    struct fuzz_wire *wire; /* NULL: not connected */
+    struct inbox inbox;     /* what came; takes messages of any size */
+    bool greeted;           /* … its preface, too */
 };
 
-/* "inproc://name": to who listens there, or of who dials it. */
-void fuzz_peer_connect(struct fuzz_peer *peer, const char *address);
-void fuzz_peer_accept(struct fuzz_peer *peer, struct io_listener *listener);
+/* To the server that listens; of the channel that dials. */
+void fuzz_peer_connect(struct fuzz_peer *peer);
+void fuzz_peer_accept(struct fuzz_peer *peer);
 void fuzz_peer_close(struct fuzz_peer *peer);
 
 /* All of it. False: the connection is closed. */

@@ -3,9 +3,10 @@
 #include "feed.h"
 #include "fuzz_flow.h"
 #include "fuzz_peer.h"
+#include "fuzz_wire.h"
+#include "server.h"
 
 #include <idem/context.h>
-#include <idem/server.h>
 
 #include <stdlib.h>
 #include <string.h>
@@ -83,7 +84,8 @@ start_server(void)
     IDEM_ASSERT(echo_register(server, &handlers, NULL, NULL) == IDEM_OK);
     IDEM_ASSERT(flow_register(server, &fuzz_flow_handlers, NULL, NULL) ==
                 IDEM_OK);
-    IDEM_ASSERT(idem_server_listen(server, ADDRESS, NULL) == IDEM_OK);
+    IDEM_ASSERT(server_listen_with_io(server, &fuzz_wire_io, FUZZ_WIRE_ADDRESS,
+                                      NULL) == IDEM_OK);
     IDEM_ASSERT(idem_server_start(server, NULL) == IDEM_OK);
     atexit(stop_server);
 }
@@ -142,7 +144,7 @@ visit(struct idem_bytes input, size_t pad)
         memcpy(bytes + all.size, input.data, input.size);
     all.size += input.size + pad;
     all.size += fuzz_put_ping(bytes + all.size);
-    fuzz_peer_connect(&peer, ADDRESS);
+    fuzz_peer_connect(&peer);
     (void)fuzz_peer_send(&peer, all);
     if (pad < PAD_MAX) /* else it hangs up in the middle of a frame */
         listen_to_server(&peer);

@@ -2,16 +2,14 @@
 
 #include "fuzz_flow.h"
 #include "fuzz_talk.h"
-
-#include <idem/server.h>
+#include "fuzz_wire.h"
+#include "server.h"
 
 #include <stdlib.h>
 
 /* A server's streams: a peer opens some of each kind and says on them what the
  * input says, then PING. The server keeps to the credit that it has, says END
  * once and last, and answers the PING or closes the connection. */
-
-#define ADDRESS "inproc://fuzz_stream"
 
 static struct idem_server *server;
 
@@ -36,7 +34,8 @@ start_server(void)
     IDEM_ASSERT(idem_server_new(&server, &options, NULL) == IDEM_OK);
     IDEM_ASSERT(flow_register(server, &fuzz_flow_handlers, NULL, NULL) ==
                 IDEM_OK);
-    IDEM_ASSERT(idem_server_listen(server, ADDRESS, NULL) == IDEM_OK);
+    IDEM_ASSERT(server_listen_with_io(server, &fuzz_wire_io, FUZZ_WIRE_ADDRESS,
+                                      NULL) == IDEM_OK);
     IDEM_ASSERT(idem_server_start(server, NULL) == IDEM_OK);
     atexit(stop_server);
 }
@@ -46,7 +45,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     if (!server)
         start_server();
-    fuzz_talk(ADDRESS, (struct idem_bytes){data, size}, fuzz_flow_kinds,
+    fuzz_talk((struct idem_bytes){data, size}, fuzz_flow_kinds,
               FUZZ_FLOW_KINDS);
     return 0;
 }

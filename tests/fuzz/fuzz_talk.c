@@ -20,8 +20,8 @@ listen_to(struct fuzz_peer *peer, struct fuzz_steps *steps)
 }
 
 void
-fuzz_talk(const char *address, struct idem_bytes input,
-          const struct fuzz_kind *kinds, unsigned n_kinds)
+fuzz_talk(struct idem_bytes input, const struct fuzz_kind *kinds,
+          unsigned n_kinds)
 {
     static uint8_t bytes[FUZZ_HELLO_MAX + FUZZ_STEPS_MAX + FUZZ_PING_MAX];
     size_t hello = fuzz_put_hello(bytes, WINDOW);
@@ -36,7 +36,7 @@ fuzz_talk(const char *address, struct idem_bytes input,
 
     fuzz_steps_write(&steps);
     steps.size += fuzz_put_ping(steps.bytes + steps.size);
-    fuzz_peer_connect(&peer, address);
+    fuzz_peer_connect(&peer);
     (void)fuzz_peer_send(&peer, (struct idem_bytes){bytes, hello + steps.size});
     listen_to(&peer, &steps);
     fuzz_peer_close(&peer);

@@ -3,10 +3,10 @@
 
 #include "fuzz_steps.h"
 
-/* A peer that says to a server what an input says, in streams of these kinds,
- * then PING, and looks at all that comes: up to the PONG, and to the ENDs that
- * are owed. */
-void fuzz_talk(const char *address, struct idem_bytes input,
-               const struct fuzz_kind *kinds, unsigned n_kinds);
+/* A peer that says to the server that listens what an input says, in streams of
+ * these kinds, then PING, and looks at all that comes: up to the PONG, and to
+ * the ENDs that are owed. */
+void fuzz_talk(struct idem_bytes input, const struct fuzz_kind *kinds,
+               unsigned n_kinds);
 
 #endif
