@@ -250,6 +250,25 @@ a_server_stream_in_callbacks_waits_for_room(void **state)
     flow_world_close(&world);
 }
 
+/* rpc 26, 27: of who has let go of it all the same. */
+static void
+a_stream_whose_handle_is_dropped_goes_on_to_its_end(void **state)
+{
+    struct talk talk = {.count = 1000};
+    const struct idem_call_options options = {.user = &talk};
+    flow_count_request request = FLOW_COUNT_REQUEST_INIT;
+
+    (void)state;
+    open_world(false);
+    request.count = talk.count;
+    request.size = 1000;
+    flow_count_async_release(flow_count_async_start(
+        world.channel, &request, &options, &count_callbacks));
+    flow_world_await(&world, &talk.ended, 1);
+    assert_talked(&talk);
+    flow_world_close(&world);
+}
+
 /* More than a connection holds unwritten: its streams take turns. */
 static void
 many_server_streams_share_a_connection(void **state)
@@ -354,6 +373,7 @@ main(void)
         cmocka_unit_test(closing_the_channel_ends_what_is_not_taken),
         cmocka_unit_test(in_a_loop_of_the_callers_nothing_runs_elsewhere),
         cmocka_unit_test(a_server_stream_in_callbacks_waits_for_room),
+        cmocka_unit_test(a_stream_whose_handle_is_dropped_goes_on_to_its_end),
         cmocka_unit_test(many_server_streams_share_a_connection),
         cmocka_unit_test(a_client_stream_in_callbacks_has_one_reply),
         cmocka_unit_test(giving_up_ends_the_callbacks_of_both_sides),
