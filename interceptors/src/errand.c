@@ -1,7 +1,8 @@
 #include "errand.h"
 
+#include "lay_bytes.h"
+
 #include <stdlib.h>
-#include <string.h>
 
 #define ERRANDS_MAX 100000 /* of one server at once */
 
@@ -50,17 +51,6 @@ errands_end(struct errands *errands)
     pthread_mutex_unlock(&errands->lock);
 }
 
-static struct idem_bytes
-put(uint8_t **at, struct idem_bytes bytes)
-{
-    struct idem_bytes copy = {*at, bytes.size};
-
-    if (bytes.size > 0)
-        memcpy(*at, bytes.data, bytes.size);
-    *at += bytes.size;
-    return copy;
-}
-
 bool
 errand_ticket(struct idem_ticket *copy, const struct idem_ticket *ticket,
               void **texts)
@@ -80,7 +70,7 @@ errand_ticket(struct idem_ticket *copy, const struct idem_ticket *ticket,
         .deadline_ns = INT64_MAX,
         .token = ticket->token,
     };
-    copy->id.key.text = put(&at, id->key.text);
-    copy->id.tenant = put(&at, id->tenant);
+    copy->id.key.text = lay_bytes(&at, id->key.text);
+    copy->id.tenant = lay_bytes(&at, id->tenant);
     return true;
 }

@@ -1,18 +1,8 @@
 #include "shared_answer.h"
 
+#include "lay_bytes.h"
+
 #include <stdlib.h>
-#include <string.h>
-
-static struct idem_bytes
-put(uint8_t **at, struct idem_bytes bytes)
-{
-    struct idem_bytes copy = {*at, bytes.size};
-
-    if (bytes.size > 0)
-        memcpy(*at, bytes.data, bytes.size);
-    *at += bytes.size;
-    return copy;
-}
 
 struct shared_answer *
 shared_answer_new(const struct idem_answer *answer)
@@ -26,10 +16,10 @@ shared_answer_new(const struct idem_answer *answer)
         return NULL;
     atomic_init(&shared->refs, 1);
     shared->answer = *answer;
-    shared->answer.message = put(&at, answer->message);
-    shared->answer.reason = put(&at, answer->reason);
-    shared->answer.reply = put(&at, answer->reply);
-    shared->answer.trailers = put(&at, answer->trailers);
+    shared->answer.message = lay_bytes(&at, answer->message);
+    shared->answer.reason = lay_bytes(&at, answer->reason);
+    shared->answer.reply = lay_bytes(&at, answer->reply);
+    shared->answer.trailers = lay_bytes(&at, answer->trailers);
     return shared;
 }
 

@@ -54,21 +54,11 @@ fail_as_asked(struct idem_context *context, const echo_fail_request *request,
                              request->message);
 }
 
-static enum idem_status
-grow(struct idem_context *context, const echo_grow_request *request,
-     echo_echo_reply *reply)
-{
-    reply->body.data = idem_context_alloc(context, request->size);
-    reply->body.len = request->size;
-    return IDEM_OK;
-}
-
 static const struct echo_handlers handlers = {
     .echo = echo,
     .echo_inline = echo,
     .fail = fail_as_asked,
     .block = block,
-    .grow = grow,
 };
 
 struct refuser {

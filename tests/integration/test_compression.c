@@ -3,6 +3,7 @@
 #include "echo_world.h"
 
 #include "codec.h"
+#include "compression_cases.h"
 #include "effects.h"
 #include "loopback.h"
 #include "wire_client.h"
@@ -136,30 +137,22 @@ ask(struct by_hand *hand, uint8_t more_flags, bool plain_reply,
 static void
 a_reply_is_compressed_for_who_can_open_it(void **state)
 {
-    static const struct {
-        uint32_t codecs;
-        bool plain_reply, compressed;
-    } cases[] = {
-        {CODECS, false, true}, {CODEC_BIT(IDEM_CODEC_ZSTD), false, true},
-        {CODECS, true, false}, {CODEC_BIT(IDEM_CODEC_ZLIB), false, false},
-        {0, false, false},
-    };
-
     (void)state;
-    for (unsigned i = 0; i < sizeof cases / sizeof *cases; i++) {
+    for (unsigned i = 0; i < COMPRESSION_CASES; i++) {
+        const struct compression_case *wanted = &compression_cases[i];
         struct by_hand hand;
         struct idem_bytes request, reply;
         struct header_end end;
         struct frame answer;
 
-        meet_server(&hand, cases[i].codecs);
+        meet_server(&hand, wanted->codecs);
         request = pack_request(hand.arena, BODY);
-        end = ask(&hand, FRAME_FLAG_SQUEEZED, cases[i].plain_reply,
+        end = ask(&hand, FRAME_FLAG_SQUEEZED, wanted->plain,
                   squeeze(hand.arena, i % 2 ? &zlib : &zstd, request), &answer);
         assert_int_equal(end.status, IDEM_OK);
         assert_int_equal((answer.flags & FRAME_FLAG_SQUEEZED) != 0,
-                         cases[i].compressed);
-        if (cases[i].compressed) {
+                         wanted->compressed);
+        if (wanted->compressed) {
             assert_true(answer.payload.size < BODY / 10);
             assert_int_equal(
                 codec_open(&reply, answer.payload, LIMIT, hand.arena),
@@ -296,28 +289,19 @@ leave_channel(struct strange *strange)
 static void
 a_request_is_compressed_for_who_can_open_it(void **state)
 {
-    static const struct {
-        uint32_t codecs;
-        bool no_compression, compressed;
-    } cases[] = {
-        {CODECS, false, true},
-        {CODECS, true, false},
-        {CODEC_BIT(IDEM_CODEC_ZLIB), false, false},
-        {0, false, false},
-    };
-
     (void)state;
-    for (unsigned i = 0; i < sizeof cases / sizeof *cases; i++) {
+    for (unsigned i = 0; i < COMPRESSION_CASES; i++) {
+        const struct compression_case *wanted = &compression_cases[i];
         struct strange strange;
         struct header_open header;
         struct frame open;
 
-        meet_channel(&strange, cases[i].codecs, cases[i].no_compression, &open);
+        meet_channel(&strange, wanted->codecs, wanted->plain, &open);
         assert_true(header_open_read(open.header, &header));
-        assert_int_equal(header.plain_reply, cases[i].no_compression);
+        assert_int_equal(header.plain_reply, wanted->plain);
         assert_int_equal((open.flags & FRAME_FLAG_SQUEEZED) != 0,
-                         cases[i].compressed);
-        assert_int_equal(open.payload.size < BODY, cases[i].compressed);
+                         wanted->compressed);
+        assert_int_equal(open.payload.size < BODY, wanted->compressed);
         answer(&strange, open.stream, 0, idem_bytes_of(""));
         assert_int_equal(strange.outcome.status, IDEM_OK);
         leave_channel(&strange);

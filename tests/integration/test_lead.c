@@ -90,30 +90,10 @@ echo_inline(struct idem_context *context, const echo_echo_request *request,
     return IDEM_OK;
 }
 
-static enum idem_status
-fail_at_once(struct idem_context *context, const echo_fail_request *request,
-             echo_echo_reply *reply)
-{
-    (void)reply;
-    return idem_context_fail(context, (enum idem_status)request->status, "%s",
-                             request->message);
-}
-
-static enum idem_status
-grow(struct idem_context *context, const echo_grow_request *request,
-     echo_echo_reply *reply)
-{
-    reply->body.data = idem_context_alloc(context, request->size);
-    reply->body.len = request->size;
-    return IDEM_OK;
-}
-
 static const struct echo_handlers handlers = {
     .echo = echo,
     .echo_inline = echo_inline,
-    .fail = fail_at_once,
     .block = echo,
-    .grow = grow,
 };
 
 /* --- The world --- */

@@ -3,6 +3,7 @@
 #include "flow_world.h"
 
 #include "codec.h"
+#include "compression_cases.h"
 #include "loopback.h"
 #include "wire_client.h"
 
@@ -230,29 +231,21 @@ leave_server(void)
 static void
 a_handler_compresses_for_who_can_open_it(void **state)
 {
-    static const struct {
-        uint32_t codecs;
-        bool plain_reply, compressed;
-    } cases[] = {
-        {CODECS, false, true}, {CODEC_BIT(IDEM_CODEC_ZSTD), false, true},
-        {CODECS, true, false}, {CODEC_BIT(IDEM_CODEC_ZLIB), false, false},
-        {0, false, false},
-    };
-
     (void)state;
-    for (unsigned i = 0; i < sizeof cases / sizeof *cases; i++) {
+    for (unsigned i = 0; i < COMPRESSION_CASES; i++) {
+        const struct compression_case *wanted = &compression_cases[i];
         struct idem_bytes note, small;
         struct frame frame;
 
-        meet_server(cases[i].codecs, 1 << 20);
+        meet_server(wanted->codecs, 1 << 20);
         note = pack(7, BODY);
         small = pack(8, 100); /* under the threshold */
-        open_stream(FLOW_CHAT_METHOD, IDEM_STREAMS_BOTH, cases[i].plain_reply,
+        open_stream(FLOW_CHAT_METHOD, IDEM_STREAMS_BOTH, wanted->plain,
                     (struct idem_bytes){0});
         send_message(&wire, FRAME_FLAG_SQUEEZED,
                      squeeze(i % 2 ? &zlib : &zstd, note));
         wire_await(&wire, FRAME_MESSAGE, &frame);
-        assert_carries(&frame, cases[i].compressed, note);
+        assert_carries(&frame, wanted->compressed, note);
         send_message(&wire, FRAME_FLAG_LAST, small);
         wire_await(&wire, FRAME_MESSAGE, &frame);
         assert_carries(&frame, false, small);
@@ -414,31 +407,22 @@ leave_channel(void)
 static void
 a_writer_compresses_for_who_can_open_it(void **state)
 {
-    static const struct {
-        uint32_t codecs;
-        bool no_compression, compressed;
-    } cases[] = {
-        {CODECS, false, true},
-        {CODECS, true, false},
-        {CODEC_BIT(IDEM_CODEC_ZLIB), false, false},
-        {0, false, false},
-    };
-
     (void)state;
-    for (unsigned i = 0; i < sizeof cases / sizeof *cases; i++) {
+    for (unsigned i = 0; i < COMPRESSION_CASES; i++) {
+        const struct compression_case *wanted = &compression_cases[i];
         const struct idem_call_options options = {
-            .no_compression = cases[i].no_compression, .wait_for_ready = true};
+            .no_compression = wanted->plain, .wait_for_ready = true};
         struct flow_chat_stream *stream;
         struct frame frame;
 
-        meet_channel(cases[i].codecs);
+        meet_channel(wanted->codecs);
         stream = flow_chat_open(channel, &options);
         /* The first one before anything is known of the server. */
         for (unsigned n = 1; n <= 3; n++) {
             assert_int_equal(flow_chat_write(stream, flow_note_of(n, BODY)),
                              IDEM_OK);
             wire_await(&wire, FRAME_MESSAGE, &frame);
-            assert_carries(&frame, cases[i].compressed, pack(n, BODY));
+            assert_carries(&frame, wanted->compressed, pack(n, BODY));
         }
         flow_chat_cancel(stream);
         assert_int_equal(flow_chat_finish(stream, NULL), IDEM_CANCELLED);
