@@ -190,7 +190,10 @@ open_store(const char *kind, const char *where)
     const struct idem_sqlite_options sqlite = {
         .path = where,
         .schema = "CREATE TABLE IF NOT EXISTS feed_effects (key text)"};
-    const struct idem_postgres_options postgres = {.conninfo = where};
+    /* Its tests start it again and again, also on a machine that is busy: a
+     * client would have made all its attempts by the usual time. */
+    const struct idem_postgres_options postgres = {
+        .conninfo = where, .connections = 4, .connect_timeout_ms = 30000};
     struct idem_store *store;
     struct idem_error err;
 
