@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include <idem/call.h>
 #include <idem/postgres.h>
 
 #include "store_postgres_busy.h"
@@ -80,8 +81,10 @@ struct pg_session {
     pthread_cond_t wake; /* the rest: by the store's lock */
     bool counted;        /* among those that are up */
     bool idle;
-    bool joined;                 /* it served a group last */
-    bool read_over;              /* end_read */
+    struct idem_host host; /* PG_GROUP's thread, when claims are granted */
+    bool hosts;            /* … it runs handlers, and then takes what waits */
+    bool joined;           /* it served a group last */
+    bool read_over;        /* end_read */
     struct idem_ticket *pending; /* complete or release of the transaction */
     bool tried; /* has connected, or failed to, at least once */
 };
@@ -139,7 +142,8 @@ struct pg_store {
     struct pg_queue grouped;   /* for PG_GROUP alone */
     struct pg_queue refused;   /* the keeper answers them */
     struct pg_busy busy;       /* keys of the batches */
-    bool group_waking;         /* one of PG_GROUP is woken, and not up yet */
+    bool group_waking;         /* one of PG_GROUP is woken, or hosts, and will
+                                * take what waits */
     struct pg_sharing sharing; /* of PG_STATEMENT */
     struct pg_joining joining; /* of PG_LONG, beside the queue */
     pthread_cond_t keeper_wake, janitor_wake;

@@ -8,25 +8,10 @@
 #include <idem/burst.h>
 #include <idem/call.h>
 
+#include <stddef.h>
 #include <stdlib.h>
 
 #define WAITING_MAX (8 * BATCH_MAX)
-
-bool
-pg_group_init(struct pg_session *session)
-{
-    session->batch = calloc(1, sizeof(*session->batch));
-    return session->batch != NULL;
-}
-
-void
-pg_group_fini(struct pg_session *session)
-{
-    if (session->batch)
-        pg_arrays_fini(&session->batch->arrays);
-    free(session->batch);
-    session->batch = NULL;
-}
 
 /* --- What waits; all under the store's lock --- */
 
@@ -45,9 +30,17 @@ wake_one(struct pg_store *postgres)
     pthread_cond_signal(&session->wake);
 }
 
+/* For a mark, whose thread waits for it (step.c), and may be the one of the
+ * session that is on its way. */
+static void
+wake_now(struct pg_store *postgres)
+{
+    postgres->group_waking = false;
+    wake_one(postgres);
+}
+
 /* Behind all that a thread posts in one go: a session that is woken by the
- * first of it would send that one alone. Not for a mark: its thread waits for
- * it (step.c). */
+ * first of it would send that one alone. */
 static void
 wake_later(void *with)
 {
@@ -70,9 +63,44 @@ pg_group_post(struct pg_store *postgres, struct idem_ticket *ticket)
         return;
     }
     pg_queue_push(&postgres->grouped, ticket);
-    if (ticket->op == OPERATION_MARK ||
-        !idem_burst_put_off(wake_later, postgres))
+    if (ticket->op == OPERATION_MARK)
+        wake_now(postgres);
+    else if (!idem_burst_put_off(wake_later, postgres))
         wake_one(postgres);
+}
+
+/* A handler on that thread is long: another session takes what waits. */
+static void
+pass_on(struct idem_host *host)
+{
+    struct pg_session *session =
+        (struct pg_session *)((char *)host - offsetof(struct pg_session, host));
+    struct pg_store *postgres = session->postgres;
+
+    pthread_mutex_lock(&postgres->lock);
+    if (session->hosts)
+        postgres->group_waking = false;
+    session->hosts = false;
+    if (postgres->grouped.size > 0)
+        wake_one(postgres);
+    pthread_mutex_unlock(&postgres->lock);
+}
+
+bool
+pg_group_init(struct pg_session *session)
+{
+    session->host.stuck = pass_on;
+    session->batch = calloc(1, sizeof(*session->batch));
+    return session->batch != NULL;
+}
+
+void
+pg_group_fini(struct pg_session *session)
+{
+    if (session->batch)
+        pg_arrays_fini(&session->batch->arrays);
+    free(session->batch);
+    session->batch = NULL;
 }
 
 static unsigned
@@ -133,6 +161,9 @@ gather(struct pg_session *session)
     bool go_on;
 
     pthread_mutex_lock(&postgres->lock);
+    if (session->hosts)
+        postgres->group_waking = false;
+    session->hosts = false;
     for (;;) {
         if (pg_idle_may_pick(session))
             pick_share(session);
@@ -196,7 +227,22 @@ struct answered {
     struct idem_ticket *tickets[BATCH_MAX];
     int64_t owners[BATCH_MAX];
     unsigned n;
+    bool hosted; /* this thread runs their handlers */
 };
+
+/* Handlers run on this thread when another session can go on meanwhile, and
+ * nothing is left for the next round. What they complete wakes nobody: this
+ * session takes all of it. With the lock. */
+static bool
+begin_to_host(struct pg_session *session)
+{
+    struct pg_store *postgres = session->postgres;
+
+    session->hosts = session->batch->n == 0 && postgres->up[PG_GROUP] > 1;
+    if (session->hosts)
+        postgres->group_waking = true;
+    return session->hosts;
+}
 
 /* Those that are over leave; the rest stays for the next round. */
 static void
@@ -222,6 +268,7 @@ take_answered(struct pg_session *session, struct answered *over)
         over->tickets[over->n++] = slot->ticket;
     }
     batch->n = kept;
+    over->hosted = begin_to_host(session);
     pthread_mutex_unlock(&postgres->lock);
 }
 
@@ -241,7 +288,10 @@ answer(struct pg_session *session)
 
     take_answered(session, &over);
     confirm(session, over.tickets, over.owners, over.n);
-    idem_call_resume_all(tell_all, &over);
+    if (over.hosted)
+        idem_call_resume_all_here(tell_all, &over, &session->host);
+    else
+        idem_call_resume_all(tell_all, &over);
 }
 
 static void

@@ -144,3 +144,15 @@ idem_call_resume_all(void (*resume_all)(void *with), void *with)
         leave_together();
     burst_end();
 }
+
+/* Behind the burst: what its handlers put off is not put off for ever when one
+ * of them blocks. */
+void
+idem_call_resume_all_here(void (*resume_all)(void *with), void *with,
+                          struct idem_host *host)
+{
+    IDEM_ASSERT(!together.on);
+    workers_lend(host);
+    idem_call_resume_all(resume_all, with);
+    workers_run_lent();
+}

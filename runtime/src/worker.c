@@ -43,6 +43,11 @@ look(void *with)
     if (workers_is_stuck(pool, now_ns))
         workers_wake_one(pool, now_ns);
     workers_relieve_guests(pool, now_ns);
+    if (workers_host_is_stuck(pool, now_ns)) {
+        pthread_mutex_unlock(&pool->lock);
+        workers_tell_host(&pool->guest[HOSTED]);
+        pthread_mutex_lock(&pool->lock);
+    }
     while ((worker = workers_find_long_job(pool, now_ns)) != NULL) {
         pthread_mutex_unlock(&pool->lock);
         workers_hand_over(worker);

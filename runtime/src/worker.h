@@ -6,6 +6,8 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
+struct idem_host;
+
 /* Threads that run handlers: one queue, first in first out, one job a pop, so
  * that nothing is trapped behind a handler that blocks. A further worker is
  * woken only when the oldest job has waited (nng.md 6.5).
@@ -44,6 +46,12 @@ bool workers_push(struct workers *workers, struct job *job) IDEM_MUST_CHECK;
  * come back, still linked; NULL: all did. */
 struct job *workers_push_all(struct workers *workers, struct job *first)
     IDEM_MUST_CHECK;
+
+/* From here this thread has short jobs that it pushes for itself, and runs them
+ * in workers_run_lent, which ends it; unless another host does so just then.
+ * While one of them is long the host is told (struct idem_host). */
+void workers_lend(struct idem_host *host);
+void workers_run_lent(void);
 
 /* Take a job out that no worker has begun. False: too late. */
 bool workers_withdraw(struct workers *workers, struct job *job);

@@ -18,10 +18,17 @@ leave(struct worker *self, int64_t now_ns)
     struct workers *pool = self->pool;
 
     self->lead = NULL;
+    self->host = NULL;
     if (pool->queued > 0)
         workers_wake_one(pool, now_ns);
     if (--pool->guests == 0)
         pthread_cond_signal(&pool->left);
+}
+
+static bool
+is_lent(const struct worker *self)
+{
+    return !self->lead || lead_is_lent(self->lead);
 }
 
 /* With the lock: its next job. NULL: it goes. An older job of the workers has
@@ -32,16 +39,15 @@ next_job(const struct workers *pool, const struct worker *self)
     struct job *job = pool->quick.first;
     unsigned places = pool->max_running - pool->running;
 
-    if (!job || !lead_is_lent(self->lead) || places == 0 ||
+    if (!job || !is_lent(self) || places == 0 ||
         (places == 1 && workers_oldest(pool) != job))
         return NULL;
     return job;
 }
 
-static void
-visit(void *with)
+void
+workers_visit(struct worker *self)
 {
-    struct worker *self = with;
     struct workers *pool = self->pool;
     int64_t begun_ns = workers_now(), now_ns = begun_ns;
     unsigned jobs = 0;
@@ -71,6 +77,12 @@ visit(void *with)
     pthread_mutex_unlock(&pool->lock);
 }
 
+static void
+visit(void *with)
+{
+    workers_visit(with);
+}
+
 static bool
 is_quick(const struct job *job)
 {
@@ -84,8 +96,10 @@ workers_for_guest(struct workers *pool, struct lead *lead,
 {
     struct worker *guest;
 
-    if (!lead || !is_quick(job))
+    if (!is_quick(job))
         return false;
+    if (!lead)
+        return workers_hosted(pool) != NULL;
     guest = &pool->guest[lead->number];
     if (guest->lead)
         return true;

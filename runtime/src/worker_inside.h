@@ -12,7 +12,7 @@
 
 /* What the files of the workers share: worker.c (threads, and what comes from
  * outside), worker_job.c (the queues, one job, what is kept back),
- * worker_guest.c (jobs on the sockets' threads). */
+ * worker_guest.c (jobs on the sockets' threads), worker_host.c (on others). */
 
 /* A job that waited longer gets a further worker, and what a worker keeps is
  * let go ... */
@@ -20,6 +20,10 @@
 /* ... but no worker is woken while jobs take less than this: it would only be
  * in the way. */
 #define SHORT_NS 20000
+
+/* Of each sockets' loop, and of the hosts one. */
+#define HOSTED LEADS_MAX
+#define GUESTS (LEADS_MAX + 1)
 
 /* Each sleeps on a condition of its own, so that a wake wakes the one meant. */
 struct worker {
@@ -34,6 +38,8 @@ struct worker {
     int64_t clean_ns;  /* it kept nothing; its own thread's */
     struct lead *lead; /* of a guest, while one is there or announced; NULL: a
                         * worker's; the pool's lock */
+    struct idem_host *host;       /* so of the guest of a host */
+    bool told;                    /* the host, of this visit; the pool's lock */
     struct head_start head_start; /* of a guest's visits */
     _Atomic(void *) kept;         /* taken by itself or the look-out */
 };
@@ -65,7 +71,7 @@ struct workers {
     unsigned pops_seen; /* by the look-out */
 
     unsigned count;
-    struct worker guest[LEADS_MAX]; /* of each sockets' loop */
+    struct worker guest[GUESTS];
     struct worker worker[];
 };
 
@@ -114,5 +120,20 @@ bool workers_for_guest(struct workers *pool, struct lead *lead,
 
 /* Guests that are long at a job lead no more. */
 void workers_relieve_guests(struct workers *pool, int64_t now_ns);
+
+/* Run jobs as that guest, which was announced. Without the lock. */
+void workers_visit(struct worker *guest);
+
+/* --- worker_host.c --- */
+
+/* The guest of this thread's host, announced; NULL: it has none here. With the
+ * lock. */
+struct worker *workers_hosted(struct workers *pool);
+
+/* The host's guest is long at a job, and nobody has told. With the lock. */
+bool workers_host_is_stuck(const struct workers *pool, int64_t now_ns);
+
+/* Tell the guest's host, unless this visit's was told. Without the lock. */
+void workers_tell_host(struct worker *guest);
 
 #endif

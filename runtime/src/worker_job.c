@@ -102,7 +102,7 @@ workers_find_long_job(struct workers *pool, int64_t now_ns)
     for (unsigned i = 0; i < pool->count; i++)
         if (is_long_and_keeps(&pool->worker[i], now_ns))
             return &pool->worker[i];
-    for (unsigned i = 0; i < LEADS_MAX; i++)
+    for (unsigned i = 0; i < GUESTS; i++)
         if (is_long_and_keeps(&pool->guest[i], now_ns))
             return &pool->guest[i];
     return NULL;
@@ -146,6 +146,8 @@ workers_will_block(void)
     workers_hand_over(here);
     if (here->lead)
         lead_relieve(here->lead);
+    if (here->host)
+        workers_tell_host(here);
 }
 
 /* --- One job --- */

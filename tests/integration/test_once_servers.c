@@ -102,6 +102,36 @@ two_servers_at_once_make_one_effect(void **state)
     called_free(&second);
 }
 
+#define STUCK 3
+
+/* The first of them may keep the thread of one of the store's sessions
+ * (decision 55): the others are claimed, run and recorded beside it. */
+static void
+pushes_go_on_beside_handlers_that_are_stuck(void **state)
+{
+    struct stage *stage = *state;
+    effects_add_request request = request_of(7);
+    struct stage_thread *threads[STUCK];
+
+    effects_hold(&stage->effects);
+    for (unsigned i = 0; i < STUCK; i++) {
+        char key[32];
+
+        snprintf(key, sizeof(key), "stuck-%u", i);
+        threads[i] = stage_start(stage, 0, effects_push, key, &request);
+        effects_await(&stage->effects, i + 1);
+    }
+    effects_open(&stage->effects);
+    for (unsigned i = 0; i < STUCK; i++) {
+        struct called called = stage_join(threads[i]);
+
+        assert_int_equal(called.status, IDEM_OK);
+        assert_int_equal(called.outcome.effect, IDEM_EFFECT_COMMITTED);
+        called_free(&called);
+    }
+    assert_int_equal(effects_runs(&stage->effects), STUCK);
+}
+
 /* A LEASED call is waited for in the same way. */
 static void
 two_servers_at_once_push_once(void **state)
@@ -354,6 +384,7 @@ main(void)
     const struct CMUnitTest tests[] = {
         TEST(two_servers_at_once_make_one_effect),
         TEST(two_servers_at_once_push_once),
+        TEST(pushes_go_on_beside_handlers_that_are_stuck),
         TEST(a_handler_longer_than_its_lease_runs_once),
         TEST(redis_answers_a_repeat),
         TEST(redis_refuses_another_request),

@@ -74,6 +74,15 @@ struct idem_holder {
     bool (*withdraw)(struct idem_call *call, void *holder);
 };
 
+/* A thread that runs handlers between two things that it does. */
+struct idem_host {
+    /* One of the handlers takes long, or is about to wait for another call:
+     * what the thread would do next somebody else must. On any thread, without
+     * a lock, once at most for each idem_call_resume_all_here; it may come when
+     * that has just returned. */
+    void (*stuck)(struct idem_host *host);
+};
+
 IDEM_BEGIN_DECLS
 
 /* Move the call along its chain from where it waits, as if the hook that
@@ -86,6 +95,20 @@ IDEM_API void idem_call_resume(struct idem_call *call, enum idem_step step);
  * for workers be pushed in one go and the answers leave in one write a
  * connection, when it returns. It must not block. One inside another is one. */
 IDEM_API void idem_call_resume_all(void (*resume_all)(void *with), void *with);
+
+/**
+ * The same, and then run those of the calls' handlers on this thread that were
+ * short lately, before it returns. Such a handler may block all the same. Of
+ * one server's hosts one runs handlers at a time; the others' go to its
+ * workers, as does what waits behind a handler that blocks.
+ *
+ * @param host  lives as long as the calls' server has workers, as an
+ *              interceptor does
+ *
+ * Not inside of another one.
+ */
+IDEM_API void idem_call_resume_all_here(void (*resume_all)(void *with),
+                                        void *with, struct idem_host *host);
 
 /**
  * Say who keeps the call, just before it is put where another thread can find
