@@ -25,6 +25,7 @@ struct trip {
     struct pg_batch *batch;
     struct pg_slot *slots;
     unsigned n, n_queries;
+    bool plain; /* claims of minted keys: no record is expected */
     struct pg_chosen chosen[STATEMENTS]; /* by query */
     struct pg_query queries[STATEMENTS];
     struct pg_arguments arguments[STATEMENTS];
@@ -46,6 +47,13 @@ is_waiting(const struct pg_slot *slot)
 
 /* --- Out --- */
 
+static enum statement
+statement_of(const struct trip *trip, enum slot_step step, bool opaque)
+{
+    return step == SLOT_CLAIM && trip->plain && !opaque ? SQL_EACH_CLAIM_NEW
+                                                        : statements[step];
+}
+
 static void
 add_query(struct trip *trip, enum slot_step step, bool opaque)
 {
@@ -54,8 +62,9 @@ add_query(struct trip *trip, enum slot_step step, bool opaque)
 
     *chosen = (struct pg_chosen){trip->slots, trip->n, step, opaque};
     pg_columns(&trip->arguments[at], &trip->batch->arrays, chosen);
-    trip->queries[at] = pg_session_query(trip->session, statements[step],
-                                         opaque, &trip->arguments[at]);
+    trip->queries[at] =
+        pg_session_query(trip->session, statement_of(trip, step, opaque),
+                         opaque, &trip->arguments[at]);
 }
 
 /* A statement for each step and table that has slots, always in this order. */
@@ -232,6 +241,32 @@ is_passing(const char *sqlstate)
     return begins_with_one_of(sqlstate, prefixes);
 }
 
+/* A key has a record already. Only a plain claim says so. */
+static bool
+met_record(const struct trip *trip, const char *sqlstate)
+{
+    return trip->plain && strcmp(sqlstate, "23505") == 0;
+}
+
+static void
+be_wary(struct trip *trip)
+{
+    struct pg_batch *batch = trip->batch;
+    unsigned wary =
+        batch->next_wary > WARY_LEAST ? batch->next_wary : WARY_LEAST;
+
+    trip->plain = false;
+    batch->wary = wary;
+    batch->next_wary = 2 * wary < WARY_MOST ? 2 * wary : WARY_MOST;
+}
+
+static void
+be_less_wary(struct trip *trip)
+{
+    if (trip->plain)
+        trip->batch->next_wary /= 2;
+}
+
 static void
 fail_all(struct trip *trip, const struct pg_query *query)
 {
@@ -274,8 +309,13 @@ judge(struct trip *trip, bool last)
     const char *sqlstate = failed ? pg_query_sqlstate(failed) : "";
 
     if (!failed) {
+        be_less_wary(trip);
         share_out(trip);
         return WAY_DONE;
+    }
+    if (met_record(trip, sqlstate)) {
+        be_wary(trip);
+        return WAY_AGAIN;
     }
     if (is_passing(sqlstate) && !last)
         return WAY_AGAIN;
@@ -311,8 +351,11 @@ static void
 send_slots(struct pg_session *session, struct pg_batch *batch,
            struct pg_slot *slots, unsigned n)
 {
-    struct trip trip = {
-        .session = session, .batch = batch, .slots = slots, .n = n};
+    struct trip trip = {.session = session,
+                        .batch = batch,
+                        .slots = slots,
+                        .n = n,
+                        .plain = batch->wary == 0};
     enum way way = WAY_AGAIN;
 
     for (int i = 1; way == WAY_AGAIN; i++)
@@ -328,6 +371,8 @@ pg_batch_round(struct pg_session *session, struct pg_batch *batch)
 {
     for (unsigned i = 0; i < batch->n; i++)
         pg_slot_begin(&batch->slots[i], session);
+    if (batch->wary > 0)
+        batch->wary--;
     qsort(batch->slots, batch->n, sizeof(batch->slots[0]), compare_keys);
     send_slots(session, batch, batch->slots, batch->n);
 }

@@ -12,8 +12,16 @@
 #define BATCH_LEAST 16        /* a share is no smaller, while so many wait */
 #define BATCH_BYTES (4 << 20) /* of answers; one alone may be larger */
 
+/* Claims go as a plain INSERT, which is cheaper and undoes the batch when a key
+ * has a record; then so many rounds go by ON CONFLICT: twice as many after each
+ * such batch, half as many after each that went well (decision 56). */
+#define WARY_LEAST 8
+#define WARY_MOST 1024
+
 struct pg_batch {
     unsigned n;
+    unsigned wary;      /* rounds from here that are */
+    unsigned next_wary; /* after the next such batch; at least the least */
     struct pg_slot slots[BATCH_MAX];
     struct pg_arrays arrays;
 };

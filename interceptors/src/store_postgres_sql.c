@@ -74,6 +74,17 @@
     "unnest($3::text[]) AS scope, unnest($4::text[]) AS key_text, "            \
     "unnest($5::bytea[]) AS raw, unnest($6::bytea[]) AS canonical, "           \
     "unnest($7::bigint[]) AS version, unnest($8::bigint[]) AS ends"
+#define EACH_CLAIM(conflict)                                                   \
+    "INSERT INTO @record (" IDENTITY                                           \
+    ", state, token, executions, owner, lease_until, begun @columns) "         \
+    "SELECT one.key, one.tenant, one.scope, one.key_text, one.raw, "           \
+    "one.canonical, one.version, 'RUNNING', 1, 1, one.owner, " IN_MS(          \
+        "one.lease_ms") ", one.steps = 0 @kept_each FROM "                     \
+                        "(SELECT " EACH_IDENTITY                               \
+                        ", unnest($9::bigint[]) AS owner, "                    \
+                        "unnest($10::bigint[]) AS lease_ms, "                  \
+                        "unnest($11::bigint[]) AS steps) AS one "              \
+                        "@begins_each " conflict "RETURNING key"
 #define OWNED "r.state IN ('RUNNING', 'DOUBT')"
 
 #define TEXT_OF(number) #number
@@ -196,18 +207,8 @@ static const char *const templates[SQL_STATEMENTS] = {
         "unnest($4::text[]) AS key_text, unnest($5::bigint[]) AS ends, "
         "unnest($6::bigint[]) AS day) AS one LEFT JOIN LATERAL (SELECT * FROM "
         "@record AS all_r WHERE all_r.key = one.key OFFSET 0) AS r ON true",
-    [SQL_EACH_CLAIM] =
-        "INSERT INTO @record (" IDENTITY
-        ", state, token, executions, owner, lease_until, begun @columns) "
-        "SELECT one.key, one.tenant, one.scope, one.key_text, one.raw, "
-        "one.canonical, one.version, 'RUNNING', 1, 1, one.owner, " IN_MS(
-            "one.lease_ms") ", one.steps = 0 @kept_each FROM "
-                            "(SELECT " EACH_IDENTITY
-                            ", unnest($9::bigint[]) AS owner, "
-                            "unnest($10::bigint[]) AS lease_ms, "
-                            "unnest($11::bigint[]) AS steps) AS one "
-                            "@begins_each "
-                            "ON CONFLICT (key) DO NOTHING RETURNING key",
+    [SQL_EACH_CLAIM] = EACH_CLAIM("ON CONFLICT (key) DO NOTHING "),
+    [SQL_EACH_CLAIM_NEW] = EACH_CLAIM(""),
     [SQL_EACH_COMPLETE] = EACH(
         "state, done_at, status, message, reason, reply, trailers",
         "'DONE', clock_timestamp(), one.status, one.message, one.reason, "

@@ -44,6 +44,7 @@ enum statement {
     SQL_EACH,          /* of many keys at once; each parameter an array */
     SQL_EACH_LOOK = SQL_EACH, /* as SQL_LOOK, then the key */
     SQL_EACH_CLAIM,           /* insert as RUNNING; the key of what was */
+    SQL_EACH_CLAIM_NEW,       /* the same; 23505 when one has a record */
     SQL_EACH_COMPLETE,        /* these by the token's owner: the key of what
                                * was changed; first_at. A key that has no record
                                * is 22012 */

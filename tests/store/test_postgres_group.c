@@ -1,5 +1,7 @@
 #include "asked.h"
 
+#include "store_postgres_batch.h"
+
 #include <idem/call.h>
 
 #include <stdio.h>
@@ -211,6 +213,43 @@ a_poisoned_claim_fails_alone(void **state)
         call_close(&asked[i].call);
 }
 
+/* Its batch is undone when its claim was plain, and goes again by ON CONFLICT;
+ * the rounds are of both kinds (decision 56). */
+static void
+a_claim_that_meets_a_record_harms_no_neighbour(void **state)
+{
+    struct postgres_world *world = *state;
+    struct asked asked[FEW];
+
+    for (unsigned round = 0; round < 3 * WARY_LEAST; round++) {
+        for (unsigned i = 0; i < FEW; i++) {
+            asked_open(&asked[i], world, true);
+            if (i % 2 == 0)
+                ask(&asked[i], asked_ops(world)->claim, IDEM_VERDICT_MINE);
+        }
+        asked_together(world, asked, FEW);
+        assert_asked(asked, FEW);
+        call_close(&asked[1].call);
+        call_open(&asked[1].call, &world->suite, asked[0].call.key,
+                  IDEM_MODE_LEASED, 1);
+        for (unsigned i = 1; i < FEW; i++) {
+            if (i % 2 == 0)
+                ask_to_complete(&asked[i], world, i, IDEM_VERDICT_MINE);
+            else
+                ask(&asked[i], asked_ops(world)->claim,
+                    i == 1 ? IDEM_VERDICT_RUNNING : IDEM_VERDICT_MINE);
+        }
+        asked[0].op = NULL;
+        asked_together(world, asked, FEW);
+        assert_asked(asked, FEW);
+        assert_record_says(world, &asked[0], "state = 'RUNNING' AND token = 1");
+        assert_record_says(world, &asked[2], "state = 'DONE'");
+        assert_record_says(world, &asked[3], "state = 'RUNNING' AND token = 1");
+        for (unsigned i = 0; i < FEW; i++)
+            call_close(&asked[i].call);
+    }
+}
+
 /* As after a failover to a standby that had not been told: the key that has no
  * record any more must not get one by its completion. */
 static void
@@ -350,6 +389,7 @@ main(void)
         cmocka_unit_test(those_that_wait_share_a_commit),
         cmocka_unit_test(what_a_thread_posts_in_one_go_is_one_batch),
         cmocka_unit_test(a_poisoned_claim_fails_alone),
+        cmocka_unit_test(a_claim_that_meets_a_record_harms_no_neighbour),
         cmocka_unit_test(a_completion_whose_record_vanished_is_fenced_alone),
         cmocka_unit_test(a_batch_that_is_cut_is_sent_again_and_known_again),
         cmocka_unit_test(two_servers_that_claim_the_same_keys_do_not_deadlock),
