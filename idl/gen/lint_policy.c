@@ -61,10 +61,6 @@ check_mode(const struct check *check)
         say(check, MODE, "mode is a number without a name");
     if (!strcmp(policy->transaction, "?"))
         say(check, TRANSACTION, "transaction is a number without a name");
-    if (policy->states && policy->key &&
-        policy->key->source == IDEM__V1__KEY__SOURCE__SESSION)
-        say(check, TRANSACTION,
-            "transaction STATEMENT cannot have a key of source SESSION yet");
     if (policy->states && check->options->group)
         say(check, GROUP, "group is for transaction INTERACTIVE only");
     if (!stated && !policy->read_only)

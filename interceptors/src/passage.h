@@ -92,6 +92,13 @@ void passage_replay(struct passage *passage, const struct idem_answer *answer);
  * again. And take the client's word for the numbers before it. */
 void passage_check_number(struct passage *passage);
 
+/* The same of STATEMENT, whose number the store looks at: it was EXPIRED, and
+ * the call is told whether by its number or by its window. */
+void passage_ask_why_expired(struct passage *passage);
+
+/* The client's word alone; the call is still the caller's. */
+void passage_take_word(struct passage *passage);
+
 /* Whether the method's own rebuild stands for a reply that is not in the
  * record.
  */

@@ -34,8 +34,8 @@ taken(struct idem_ticket *ticket)
     word_free((struct word *)ticket);
 }
 
-static void
-take_word(struct passage *passage)
+void
+passage_take_word(struct passage *passage)
 {
     struct once *once = passage->once;
     uint64_t ack_below = passage->call->ack_below;
@@ -101,7 +101,7 @@ checked(struct idem_ticket *ticket)
 
     if (ticket->verdict == IDEM_VERDICT_MINE) {
         passage->numbered = true;
-        take_word(passage);
+        passage_take_word(passage);
         passage_judge(passage);
         return;
     }
@@ -124,4 +124,31 @@ passage_check_number(struct passage *passage)
     ticket->done = checked;
     once_count(passage->once, ONCE_CLAIMS);
     store->ops->watermark(store, ticket);
+}
+
+/* --- STATEMENT: the store has looked at the number itself --- */
+
+static void
+told_why(struct idem_ticket *ticket)
+{
+    struct passage *passage = (struct passage *)ticket;
+
+    if (ticket->verdict == IDEM_VERDICT_EXPIRED) {
+        refuse_stale(passage);
+        passage_leave(passage, NULL);
+        return;
+    }
+    if (ticket->verdict == IDEM_VERDICT_MINE)
+        ticket->verdict = IDEM_VERDICT_EXPIRED;
+    passage_judge(passage);
+}
+
+void
+passage_ask_why_expired(struct passage *passage)
+{
+    struct idem_store *store = passage->once->store;
+
+    passage->ticket.done = told_why;
+    once_count(passage->once, ONCE_CLAIMS);
+    store->ops->watermark(store, &passage->ticket);
 }

@@ -69,10 +69,17 @@ ran(struct idem_ticket *ticket)
     passage_heard(passage);
     switch ((int)ticket->verdict) {
     case IDEM_VERDICT_MINE:
+        passage_take_word(passage);
         if (passage->kept)
             passage_note_recorded(passage);
         else
             passage_leave(passage, NULL);
+        break;
+    case IDEM_VERDICT_EXPIRED:
+        if (ticket->id.key.sequence > 0)
+            passage_ask_why_expired(passage);
+        else
+            passage_judge(passage);
         break;
     case IDEM_VERDICT_UNKNOWN:
         passage->effect = IDEM_EFFECT_IN_DOUBT;

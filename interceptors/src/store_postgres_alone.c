@@ -21,6 +21,23 @@ end(struct pg_session *session, struct idem_ticket *ticket,
     }
 }
 
+/* A session's number that was acknowledged: the claim is given back. */
+static enum pg_end
+check_number(struct pg_session *session, struct idem_ticket *ticket)
+{
+    enum pg_end end = PG_OK;
+    enum idem_verdict verdict;
+
+    if (ticket->id.key.sequence > 0)
+        end = pg_watermark(session, ticket, false);
+    verdict = ticket->verdict;
+    if (end == PG_OK && verdict != IDEM_VERDICT_MINE) {
+        pg_transaction_release(session, ticket);
+        ticket->verdict = verdict;
+    }
+    return end;
+}
+
 enum pg_end
 pg_statement_alone(struct pg_session *session, struct idem_ticket *ticket,
                    bool again)
@@ -32,6 +49,9 @@ pg_statement_alone(struct pg_session *session, struct idem_ticket *ticket,
     if (claimed != PG_OK || ticket->verdict != IDEM_VERDICT_MINE)
         return claimed;
     session->pinned = false; /* it ends before this returns */
+    claimed = check_number(session, ticket);
+    if (claimed != PG_OK || ticket->verdict != IDEM_VERDICT_MINE)
+        return claimed;
     rows = statements_run(ticket->statements, &session->tx, &failed);
     end(session, ticket, rows, &failed);
     return PG_OK;

@@ -13,15 +13,18 @@
  * written by an INSERT that fails when a rival was first, so that the COMMIT
  * behind it in the same round trip cannot commit the handler's work alone. A
  * "no" is recorded without that work: behind the savepoint, or in a transaction
- * of its own right behind the one that is rolled back. */
+ * of its own right behind the one that is rolled back. A session's number is
+ * looked at once more behind the INSERT: a rival's record may have come and,
+ * acknowledged, gone since the claim (decision 60). */
 
-#define CLOSING_MAX 5
+#define CLOSING_MAX 6
 
 /* The queries of the last round trip. */
 struct closing {
     char saved[PG_GUARD_MAX];
     struct pg_query queries[CLOSING_MAX];
     unsigned n, recorded; /* the record's; COMMIT is the last */
+    unsigned numbered;    /* what looks at a session's number; 0: nothing */
 };
 
 static void
@@ -196,6 +199,19 @@ settle_work(struct pg_session *session, const struct idem_ticket *ticket,
     closing->recorded = closing->n;
 }
 
+/* Its number was acknowledged: the next claim is told so. */
+static void
+tell_number(struct pg_session *session, struct idem_ticket *ticket,
+            const struct pg_query *query)
+{
+    if (strcmp(pg_query_sqlstate(query), "22012") != 0) {
+        tell_error(session, ticket, query->result);
+        return;
+    }
+    roll_back(session);
+    ticket->verdict = IDEM_VERDICT_CONFLICT;
+}
+
 static void
 tell_closing(struct pg_session *session, struct idem_ticket *ticket,
              const struct closing *closing)
@@ -210,6 +226,8 @@ tell_closing(struct pg_session *session, struct idem_ticket *ticket,
     }
     if (!pg_query_ok(&queries[closing->recorded]))
         tell_recorded_error(session, ticket, &queries[closing->recorded]);
+    else if (closing->numbered && !pg_query_ok(&queries[closing->numbered]))
+        tell_number(session, ticket, &queries[closing->numbered]);
     else
         tell_commit(session, ticket, closing);
 }
@@ -219,6 +237,8 @@ commit(struct pg_session *session, struct idem_ticket *ticket)
 {
     struct closing closing = {.n = 0};
     struct pg_arguments arguments;
+    struct pg_arguments number;
+    uint8_t digest[32];
     struct row_key key;
 
     pg_row_key_of(&key, &ticket->id);
@@ -233,6 +253,11 @@ commit(struct pg_session *session, struct idem_ticket *ticket)
     closing.queries[closing.n++] =
         pg_session_query(session, session->taken ? SQL_COMPLETE : SQL_RECORD,
                          key.opaque, &arguments);
+    if (ticket->id.key.sequence > 0) {
+        closing.numbered = closing.n;
+        closing.queries[closing.n++] =
+            pg_number_query(session, ticket, &number, digest);
+    }
     closing.queries[closing.n++] = pg_text_query("COMMIT");
     if (pg_session_try(session, closing.queries, closing.n) == PG_OK)
         tell_closing(session, ticket, &closing);

@@ -13,6 +13,14 @@ typedef enum pg_end pg_operation_fn(struct pg_session *session,
 pg_operation_fn pg_look, pg_abandon, pg_settle;
 pg_operation_fn pg_watermark, pg_acknowledge;
 
+/* Behind the record of a session's key, in its transaction: fails with 22012
+ * when the number was acknowledged (decision 60). The arguments, which refer to
+ * the digest, live until it has travelled. */
+struct pg_query pg_number_query(struct pg_session *session,
+                                const struct idem_ticket *ticket,
+                                struct pg_arguments *arguments,
+                                uint8_t digest[32]);
+
 /* MINE leaves the session pinned, with the transaction open. */
 pg_operation_fn pg_transaction_claim, pg_read_begin;
 

@@ -277,7 +277,7 @@ close_transaction(struct pg_share *share)
 static bool
 is_foretold(const struct pg_share *share)
 {
-    bool foretold = !share->look;
+    bool foretold = !share->look && !share->lock;
 
     for (unsigned i = 0; i < share->n; i++)
         if (share->calls[i].place == SHARED_IN &&
@@ -352,13 +352,23 @@ wants_look(const struct pg_share *share)
     for (unsigned i = 0; i < share->n_all; i++)
         if (share->all[i].ticket->repeat)
             return true;
-    return false;
+    return share->lock;
+}
+
+/* Nobody may do a number of a session, be acknowledged and be forgotten behind
+ * the snapshot of the others. */
+static bool
+wants_lock(const struct pg_share *share)
+{
+    return share->session->postgres->isolation != IDEM_READ_COMMITTED &&
+           pg_share_has(share, SHARED_NUMBERED);
 }
 
 void
 pg_share_run(struct pg_share *share)
 {
     pg_share_begin(share);
+    share->lock = wants_lock(share);
     share->look = wants_look(share);
     share->conflict = false;
     run(share, share->all, share->n_all);

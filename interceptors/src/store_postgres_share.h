@@ -18,6 +18,11 @@
  * statement fail, and nothing of it stands. Then, and when one of them is a
  * repeat, a look at all keys goes in front.
  *
+ * Numbers of sessions are looked at behind the INSERT, which is their claim;
+ * one that was acknowledged makes that fail, too (decision 60). Beyond READ
+ * COMMITTED, where that look sees what was there at the begin, their locks are
+ * tried and their keys looked at in front.
+ *
  * A call that the others must not wait for or fail with leaves: its key has a
  * record, a statement of it failed, it says "no". One whose statements change
  * what others would meet (SET LOCAL) is never in it. The transaction is rolled
@@ -58,7 +63,14 @@ struct shared_query {
     struct pg_plan *plan; /* … this */
 };
 
-enum { SHARE_MINTED, SHARE_OPAQUE, SHARE_TABLES };
+/* Which calls a statement is for. */
+enum shared_kind {
+    SHARED_MINTED,   /* whose records are in the one table … */
+    SHARED_OPAQUE,   /* … in the other */
+    SHARED_BOTH,     /* in either */
+    SHARED_NUMBERED, /* with a session's number for a key; among the minted */
+    SHARED_KINDS,
+};
 
 struct pg_share {
     struct pg_session *session;
@@ -78,7 +90,7 @@ struct pg_share {
     struct pg_query *queries;
     struct shared_query *about;
     unsigned n_queries, room;
-    struct pg_arguments arguments[2 + SHARE_TABLES];
+    struct pg_arguments arguments[1 + SHARED_KINDS];
     struct pg_arrays arrays;
 };
 
@@ -87,6 +99,11 @@ void pg_share_run(struct pg_share *share);
 void pg_share_fini(struct pg_share *share);
 
 /* store_postgres_share_calls.c: those that are IN. */
+
+/* Is the call at that place one, and of that kind? */
+bool pg_share_is(const struct pg_share *share, unsigned i,
+                 enum shared_kind kind);
+bool pg_share_has(const struct pg_share *share, enum shared_kind kind);
 
 /* All of them are, in the order of their keys. */
 void pg_share_begin(struct pg_share *share);
@@ -108,8 +125,8 @@ void pg_share_refuse(struct pg_share *share);
 /* Each reaches the fault point. */
 bool pg_share_reach(const struct pg_share *share, const char *point);
 
-/* Behind the first trip: those that the look has found, or whose lock is
- * somebody's, leave. */
+/* Behind the first trip: those that the look has found, whose number was
+ * acknowledged, or whose lock is somebody's, leave. */
 void pg_share_part_known(struct pg_share *share);
 
 /* When all are OVER or ALONE: those that left are posted for another operation;

@@ -135,31 +135,51 @@ pg_share_reach(const struct pg_share *share, const char *point)
     return fault;
 }
 
-/* The call at that place among those that are IN, of that table; -1: of both.
- */
-static struct shared_call *
-find_nth(struct pg_share *share, int opaque, int64_t nth)
+bool
+pg_share_is(const struct pg_share *share, unsigned i, enum shared_kind kind)
 {
-    for (unsigned i = 0; i < share->n; i++) {
-        struct shared_call *call = &share->calls[i];
+    const struct shared_call *call = &share->calls[i];
 
-        if (call->place == SHARED_IN &&
-            (opaque < 0 || call->key.opaque == (opaque > 0)) && --nth == 0)
-            return call;
+    if (call->place != SHARED_IN)
+        return false;
+    switch (kind) {
+    case SHARED_MINTED:
+        return !call->key.opaque;
+    case SHARED_OPAQUE:
+        return call->key.opaque;
+    case SHARED_NUMBERED:
+        return call->ticket->id.key.sequence > 0;
+    case SHARED_BOTH:
+    case SHARED_KINDS:
+        break;
     }
-    return NULL;
+    return true;
+}
+
+bool
+pg_share_has(const struct pg_share *share, enum shared_kind kind)
+{
+    for (unsigned i = 0; i < share->n; i++)
+        if (pg_share_is(share, i, kind))
+            return true;
+    return false;
 }
 
 static void
-note_numbered(struct pg_share *share, const struct pg_query *query, int opaque)
+note_nth(struct pg_share *share, enum shared_kind kind, int64_t nth)
 {
-    for (long row = pg_query_rows(query); row-- > 0;) {
-        int64_t nth = pg_row_int(query->result, (int)row, 0);
-        struct shared_call *call = find_nth(share, opaque, nth);
+    for (unsigned i = 0; i < share->n; i++)
+        if (pg_share_is(share, i, kind) && --nth == 0)
+            share->calls[i].leaves = true;
+}
 
-        if (call)
-            call->leaves = true;
-    }
+/* The rows of a query are the places of calls among those of that kind. */
+static void
+note_found(struct pg_share *share, const struct pg_query *query,
+           enum shared_kind kind)
+{
+    for (long row = pg_query_rows(query); row-- > 0;)
+        note_nth(share, kind, pg_row_int(query->result, (int)row, 0));
 }
 
 static void
@@ -177,15 +197,15 @@ part_noted(struct pg_share *share)
 void
 pg_share_part_known(struct pg_share *share)
 {
+    static const enum shared_kind looks[] = {SHARED_MINTED, SHARED_OPAQUE,
+                                             SHARED_NUMBERED};
     const struct pg_query *query = &share->queries[1];
-    bool minted = find_nth(share, 0, 1), opaque = find_nth(share, 1, 1);
 
     if (share->lock)
-        note_numbered(share, query++, -1);
-    if (share->look && minted)
-        note_numbered(share, query++, 0);
-    if (share->look && opaque)
-        note_numbered(share, query, 1);
+        note_found(share, query++, SHARED_BOTH);
+    for (unsigned i = 0; share->look && i < sizeof looks / sizeof *looks; i++)
+        if (pg_share_has(share, looks[i]))
+            note_found(share, query++, looks[i]);
     part_noted(share);
 }
 

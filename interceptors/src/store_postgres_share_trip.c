@@ -1,11 +1,15 @@
 #include "store_postgres_share.h"
 
 #include "statements.h"
+#include "store_postgres_share_columns.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define COLUMNS 13 /* of SQL_SHARE_RECORD */
+/* Queries of ours: BEGIN, the locks, two looks, the numbers, the limits; two of
+ * records, the numbers, COMMIT. */
+#define HEAD_MAX 6
+#define END_MAX 4
 
 static const char *const begins[] = {
     [IDEM_READ_COMMITTED] = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE",
@@ -50,170 +54,6 @@ add_ours(struct pg_share *share, struct pg_query query)
     add(share, query, (struct shared_query){.owner = -1, .statement = -1});
 }
 
-/* Which calls a statement is for. */
-enum table { MINTED, OPAQUE, BOTH };
-
-static bool
-is_in(const struct pg_share *share, unsigned i, enum table table)
-{
-    const struct shared_call *call = &share->calls[i];
-
-    return call->place == SHARED_IN &&
-           (table == BOTH || call->key.opaque == (table == OPAQUE));
-}
-
-static bool
-has(const struct pg_share *share, enum table table)
-{
-    for (unsigned i = 0; i < share->n; i++)
-        if (is_in(share, i, table))
-            return true;
-    return false;
-}
-
-/* --- Columns: an array a parameter --- */
-
-typedef void put_fn(struct pg_arrays *arrays, const struct shared_call *call);
-
-static void
-put_key(struct pg_arrays *arrays, const struct shared_call *call)
-{
-    pg_array_bytes(
-        arrays, (struct idem_bytes){call->key.bytes, sizeof(call->key.bytes)});
-}
-
-static void
-put_lock(struct pg_arrays *arrays, const struct shared_call *call)
-{
-    pg_array_int(arrays, pg_row_lock_of(&call->ticket->id));
-}
-
-static void
-put_tenant(struct pg_arrays *arrays, const struct shared_call *call)
-{
-    pg_array_bytes(arrays, call->ticket->id.tenant);
-}
-
-static void
-put_scope(struct pg_arrays *arrays, const struct shared_call *call)
-{
-    pg_array_bytes(arrays, idem_bytes_of(call->ticket->id.scope));
-}
-
-static void
-put_text(struct pg_arrays *arrays, const struct shared_call *call)
-{
-    pg_array_bytes(arrays, call->ticket->id.key.text);
-}
-
-static void
-put_hash(struct pg_arrays *arrays, const struct shared_call *call,
-         const uint8_t hash[32])
-{
-    if (call->ticket->fingerprint.version == 0)
-        pg_array_null(arrays);
-    else
-        pg_array_bytes(arrays, (struct idem_bytes){hash, 32});
-}
-
-static void
-put_raw(struct pg_arrays *arrays, const struct shared_call *call)
-{
-    put_hash(arrays, call, call->ticket->fingerprint.raw);
-}
-
-static void
-put_canonical(struct pg_arrays *arrays, const struct shared_call *call)
-{
-    put_hash(arrays, call, call->ticket->fingerprint.canonical);
-}
-
-static void
-put_version(struct pg_arrays *arrays, const struct shared_call *call)
-{
-    if (call->ticket->fingerprint.version == 0)
-        pg_array_null(arrays);
-    else
-        pg_array_int(arrays, call->ticket->fingerprint.version);
-}
-
-static void
-put_window(struct pg_arrays *arrays, const struct shared_call *call)
-{
-    pg_array_int(arrays, pg_window_of(&call->key, call->ticket));
-}
-
-/* An opaque key's window does not end before its record is there. */
-static void
-put_ends(struct pg_arrays *arrays, const struct shared_call *call)
-{
-    pg_array_int(arrays,
-                 call->key.opaque ? 0 : pg_window_of(&call->key, call->ticket));
-}
-
-static void
-put_day(struct pg_arrays *arrays, const struct shared_call *call)
-{
-    pg_array_int(arrays, call->key.day);
-}
-
-static void
-put_status(struct pg_arrays *arrays, const struct shared_call *call)
-{
-    pg_array_int(arrays, call->ticket->answer.status);
-}
-
-static void
-put_message(struct pg_arrays *arrays, const struct shared_call *call)
-{
-    pg_array_bytes(arrays, call->ticket->answer.message);
-}
-
-static void
-put_reason(struct pg_arrays *arrays, const struct shared_call *call)
-{
-    pg_array_bytes(arrays, call->ticket->answer.reason);
-}
-
-static void
-put_reply(struct pg_arrays *arrays, const struct shared_call *call)
-{
-    pg_array_bytes(arrays, call->ticket->answer.reply);
-}
-
-static void
-put_trailers(struct pg_arrays *arrays, const struct shared_call *call)
-{
-    pg_array_bytes(arrays, call->ticket->answer.trailers);
-}
-
-struct column {
-    enum pg_element element; /* 0: no more columns */
-    put_fn *put;
-};
-
-static const struct column look_columns[] = {
-    {PG_ELEMENT_UUID, put_key},
-    {PG_ELEMENT_INT, put_ends},
-    {PG_ELEMENT_INT, put_day},
-    {0, NULL},
-};
-
-static const struct column lock_columns[] = {
-    {PG_ELEMENT_INT, put_lock},
-    {0, NULL},
-};
-
-static const struct column record_columns[] = {
-    {PG_ELEMENT_UUID, put_key},       {PG_ELEMENT_BYTES, put_tenant},
-    {PG_ELEMENT_TEXT, put_scope},     {PG_ELEMENT_TEXT, put_text},
-    {PG_ELEMENT_BYTES, put_raw},      {PG_ELEMENT_BYTES, put_canonical},
-    {PG_ELEMENT_INT, put_version},    {PG_ELEMENT_INT, put_window},
-    {PG_ELEMENT_INT, put_status},     {PG_ELEMENT_BYTES, put_message},
-    {PG_ELEMENT_BYTES, put_reason},   {PG_ELEMENT_BYTES, put_reply},
-    {PG_ELEMENT_BYTES, put_trailers}, {0, NULL},
-};
-
 static size_t
 bytes_of(const struct idem_ticket *ticket)
 {
@@ -224,43 +64,51 @@ bytes_of(const struct idem_ticket *ticket)
            answer->reason.size + answer->reply.size + answer->trailers.size;
 }
 
-/* For all columns of a statement, of both tables. */
+/* For all columns of a trip. */
 static bool
 reserve(struct pg_share *share)
 {
-    size_t room = SHARE_TABLES * COLUMNS * ARRAY_HEAD;
+    size_t room = SHARED_KINDS * SHARED_COLUMNS * ARRAY_HEAD;
 
     for (unsigned i = 0; i < share->n; i++)
-        room += COLUMNS * pg_array_room(32) + bytes_of(share->calls[i].ticket);
+        room += SHARED_COLUMNS * pg_array_room(32) +
+                bytes_of(share->calls[i].ticket);
     return pg_arrays_reserve(&share->arrays, room);
 }
 
 static void
 add_many(struct pg_share *share, enum statement statement,
-         const struct column *column, enum table table)
+         const struct shared_column *column, enum shared_kind kind)
 {
-    struct pg_arguments *arguments = &share->arguments[1 + table];
+    struct pg_arguments *arguments = &share->arguments[1 + kind];
 
     arguments->n = 0;
     for (; column->put; column++) {
         pg_array_begin(&share->arrays, column->element);
         for (unsigned i = 0; i < share->n; i++)
-            if (is_in(share, i, table))
+            if (pg_share_is(share, i, kind))
                 column->put(&share->arrays, &share->calls[i]);
         pg_arguments_bytes(arguments, pg_array_end(&share->arrays));
     }
-    add_ours(share, pg_session_query(share->session, statement, table == OPAQUE,
-                                     arguments));
+    add_ours(share, pg_session_query(share->session, statement,
+                                     kind == SHARED_OPAQUE, arguments));
 }
 
 static void
 add_both(struct pg_share *share, enum statement statement,
-         const struct column *columns)
+         const struct shared_column *columns)
 {
-    if (has(share, MINTED))
-        add_many(share, statement, columns, MINTED);
-    if (has(share, OPAQUE))
-        add_many(share, statement, columns, OPAQUE);
+    if (pg_share_has(share, SHARED_MINTED))
+        add_many(share, statement, columns, SHARED_MINTED);
+    if (pg_share_has(share, SHARED_OPAQUE))
+        add_many(share, statement, columns, SHARED_OPAQUE);
+}
+
+static void
+add_numbers(struct pg_share *share, enum statement statement)
+{
+    if (pg_share_has(share, SHARED_NUMBERED))
+        add_many(share, statement, shared_number_columns, SHARED_NUMBERED);
 }
 
 /* --- Statements of the calls --- */
@@ -342,13 +190,15 @@ pg_share_head(struct pg_share *share)
     enum idem_isolation isolation = share->session->postgres->isolation;
 
     share->n_queries = 0;
-    if (!make_room(share, 3 + SHARE_TABLES) || !reserve(share))
+    if (!make_room(share, HEAD_MAX) || !reserve(share))
         return false;
     add_ours(share, pg_text_query(begins[isolation]));
     if (share->lock)
-        add_many(share, SQL_SHARE_LOCK, lock_columns, BOTH);
-    if (share->look)
-        add_both(share, SQL_SHARE_LOOK, look_columns);
+        add_many(share, SQL_SHARE_LOCK, shared_lock_columns, SHARED_BOTH);
+    if (share->look) {
+        add_both(share, SQL_SHARE_LOOK, shared_look_columns);
+        add_numbers(share, SQL_SHARE_STALE);
+    }
     add_begin(share);
     return true;
 }
@@ -368,7 +218,8 @@ pg_share_open(struct pg_share *share)
 static void
 add_end(struct pg_share *share)
 {
-    add_both(share, SQL_SHARE_RECORD, record_columns);
+    add_both(share, SQL_SHARE_RECORD, shared_record_columns);
+    add_numbers(share, SQL_SHARE_NUMBERS);
     add_ours(share, pg_text_query("COMMIT"));
 }
 
@@ -376,7 +227,7 @@ bool
 pg_share_close(struct pg_share *share)
 {
     share->n_queries = 0;
-    if (!make_room(share, 2 + SHARE_TABLES) || !reserve(share))
+    if (!make_room(share, 1 + END_MAX) || !reserve(share))
         return false;
     if (share->undo)
         add_ours(share,
@@ -390,7 +241,7 @@ bool
 pg_share_whole(struct pg_share *share)
 {
     IDEM_ASSERT(!share->lock && !share->look);
-    if (!pg_share_open(share) || !make_room(share, 1 + SHARE_TABLES))
+    if (!pg_share_open(share) || !make_room(share, END_MAX))
         return false;
     share->closing = share->n_queries;
     add_end(share);

@@ -87,6 +87,12 @@
                         "@begins_each " conflict "RETURNING key"
 #define OWNED "r.state IN ('RUNNING', 'DOUBT')"
 
+/* Its client has told that it has the answer. A scalar sub-select is neither
+ * joined nor hashed. */
+#define IS_STALE                                                               \
+    "(SELECT s.acked FROM @session AS s WHERE s.session = one.session) > "     \
+    "one.number"
+
 #define TEXT_OF(number) #number
 #define STEP_OF(number) TEXT_OF(number)
 #define STEP STEP_OF(WATERMARK_STEP)
@@ -105,6 +111,14 @@ static const char *const templates[SQL_STATEMENTS] = {
         "WHERE day = $1::bigint AND max_window_ms < $2::bigint RETURNING day) "
         "SELECT day FROM @day WHERE day = $1::bigint AND open",
     [SQL_WATERMARK] = "SELECT acked FROM @session WHERE session = $1::bytea",
+    [SQL_NUMBER] = "SELECT 1 / (NOT EXISTS (SELECT FROM @session WHERE session "
+                   "= $1::bytea AND acked > $2::bigint))::int",
+    [SQL_SHARE_NUMBERS] =
+        "SELECT 1 / (NOT EXISTS (SELECT FROM unnest($1::bytea[], $2::bigint[]) "
+        "AS one (session, number) WHERE " IS_STALE "))::int",
+    [SQL_SHARE_STALE] =
+        "SELECT one.n FROM unnest($1::bytea[], $2::bigint[]) WITH ORDINALITY "
+        "AS one (session, number, n) WHERE " IS_STALE,
     [SQL_ACKNOWLEDGE] =
         "INSERT INTO @session AS s (session, acked, gone_at) VALUES ("
         "$1::bytea, least($2::bigint, 1 + " STEP "), "

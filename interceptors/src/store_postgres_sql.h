@@ -15,6 +15,9 @@ enum statement {
     SQL_LOCK_SHARED,  /* $1 lock */
     SQL_NOTE_WINDOW,  /* $1 day, $2 window ms: the day's, 0 rows: no day */
     SQL_WATERMARK,    /* $1 session: acked */
+    SQL_NUMBER, /* $1 session, $2 number: 22012 when it was acknowledged */
+    SQL_SHARE_NUMBERS, /* the same of many: arrays */
+    SQL_SHARE_STALE,   /* as that: the number, from 1, of each that was */
     SQL_ACKNOWLEDGE, /* $1 session, $2 below, $3 gone at, ms: acked, if moved */
     SQL_BY_KEYS,     /* plans of joins are made key by key from here */
     SQL_FORGET,      /* $1 keys, $2 how many: the records that are DONE */

@@ -56,6 +56,17 @@ pg_watermark(struct pg_session *session, struct idem_ticket *ticket, bool again)
     return end;
 }
 
+struct pg_query
+pg_number_query(struct pg_session *session, const struct idem_ticket *ticket,
+                struct pg_arguments *arguments, uint8_t digest[32])
+{
+    watermark_digest(&ticket->id, digest);
+    arguments->n = 0;
+    pg_arguments_bytes(arguments, (struct idem_bytes){digest, 32});
+    pg_arguments_int(arguments, ticket->id.key.sequence);
+    return pg_session_query(session, SQL_NUMBER, false, arguments);
+}
+
 /* The records of the last step below the watermark. */
 static enum pg_end
 forget(struct pg_session *session, struct idem_ticket *ticket, int64_t acked)

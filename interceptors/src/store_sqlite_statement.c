@@ -82,6 +82,14 @@ run_mine(struct sqlite_store *store, struct idem_ticket *ticket, int64_t now_ms)
                           : undo(store, ticket, IDEM_VERDICT_MINE);
 }
 
+/* A session's number may have been acknowledged and its record be gone. There
+ * is one writer, so that nothing moves before the commit. False: SQL failed. */
+static bool
+check_number(struct sqlite_store *store, struct idem_ticket *ticket)
+{
+    return ticket->id.key.sequence == 0 || sqlite_watermark(&store->db, ticket);
+}
+
 bool
 sqlite_statement_run(struct sqlite_store *store, struct idem_ticket *ticket,
                      int64_t now_ms)
@@ -91,6 +99,10 @@ sqlite_statement_run(struct sqlite_store *store, struct idem_ticket *ticket,
         return false;
     if (ticket->verdict != IDEM_VERDICT_MINE)
         return sql(store, ticket, "RELEASE " CALL);
+    if (!check_number(store, ticket))
+        return false;
+    if (ticket->verdict != IDEM_VERDICT_MINE)
+        return undo(store, ticket, ticket->verdict);
     return sql(store, ticket, "SAVEPOINT " EFFECT) &&
            run_mine(store, ticket, now_ms);
 }

@@ -184,6 +184,111 @@ who_asks_for_an_acknowledged_number_is_told_expired(void **state)
     call_close(&call);
 }
 
+/* --- Transaction STATEMENT, which looks at the number itself --- */
+
+static void
+open_stating(struct suite_call *call, struct session *session, int64_t sequence)
+{
+    open_call(call, session, sequence, IDEM_MODE_TRANSACTION);
+    call_add_effect(call, 1);
+}
+
+static enum idem_verdict
+run(struct session *session, int64_t sequence, bool repeat)
+{
+    struct suite_call call;
+    enum idem_verdict verdict;
+
+    open_stating(&call, session, sequence);
+    call.ticket.repeat = repeat;
+    verdict = call_run(&call);
+    call_close(&call);
+    return verdict;
+}
+
+static int64_t
+effects_of(struct session *session, int64_t sequence)
+{
+    char key[IDEM_KEY_MAX + 1];
+
+    idem_key_of_session(key, session->name, sequence);
+    return suite_effects(session->suite, key);
+}
+
+/* Faults 66, 67. */
+static void
+a_run_of_an_acknowledged_number_is_refused(void **state)
+{
+    struct session session;
+
+    open_session(&session, *state);
+    for (int i = 1; i <= 4; i++)
+        assert_int_equal(run(&session, i, i % 2), IDEM_VERDICT_MINE);
+    acknowledge(&session, 4, 3);
+    assert_int_equal(look(&session, 2), IDEM_VERDICT_ABSENT);
+    for (int i = 1; i <= 4; i++) {
+        bool gone = i < 3;
+
+        assert_int_equal(run(&session, i, i % 2),
+                         gone ? IDEM_VERDICT_EXPIRED : IDEM_VERDICT_DONE);
+        assert_int_equal(look(&session, i),
+                         gone ? IDEM_VERDICT_ABSENT : IDEM_VERDICT_DONE);
+        assert_int_equal(effects_of(&session, i), 1);
+    }
+    assert_int_equal(run(&session, 5, false), IDEM_VERDICT_MINE);
+}
+
+static void
+a_recorded_no_of_a_number_is_forgotten_and_refused_too(void **state)
+{
+    struct session session;
+    struct suite_call call;
+
+    open_session(&session, *state);
+    for (int i = 0; i < 2; i++) {
+        open_stating(&call, &session, 1);
+        call.says = IDEM_NOT_FOUND;
+        assert_int_equal(call_run(&call),
+                         i ? IDEM_VERDICT_EXPIRED : IDEM_VERDICT_MINE);
+        call_close(&call);
+        acknowledge(&session, 2, 2);
+    }
+    assert_int_equal(effects_of(&session, 1), 0);
+}
+
+#define CROWD 40
+
+/* Two sessions, of one of which half the numbers were acknowledged. */
+static void
+stale_numbers_among_others_leave_alone(void **state)
+{
+    static struct suite_call calls[CROWD];
+    struct suite *suite = *state;
+    struct session old, new;
+
+    for (int first = 0; first < 2; first++) {
+        open_session(&old, suite);
+        open_session(&new, suite);
+        for (int i = 1; i <= CROWD / 4; i++)
+            assert_int_equal(run(&old, i, false), IDEM_VERDICT_MINE);
+        acknowledge(&old, CROWD / 4 + 1, CROWD / 4 + 1);
+        for (int i = 0; i < CROWD; i++) {
+            open_stating(&calls[i], i % 2 ? &old : &new, 1 + i / 2);
+            if (first)
+                idem_statements_reply_first(&calls[i].statements);
+            call_start(&calls[i], suite->store->ops->run);
+        }
+        for (int i = 0; i < CROWD; i++) {
+            bool stale = i % 2 && 1 + i / 2 <= CROWD / 4;
+
+            assert_int_equal(call_await(&calls[i]),
+                             stale ? IDEM_VERDICT_EXPIRED : IDEM_VERDICT_MINE);
+            assert_int_equal(effects_of(i % 2 ? &old : &new, 1 + i / 2), 1);
+            call_close(&calls[i]);
+        }
+    }
+}
+
 int
 suite_run_sessions(void)
 {
@@ -193,6 +298,10 @@ suite_run_sessions(void)
         cmocka_unit_test(a_watermark_moves_a_bounded_step_at_a_time),
         cmocka_unit_test(only_what_is_done_goes),
         cmocka_unit_test(who_asks_for_an_acknowledged_number_is_told_expired),
+        cmocka_unit_test(a_run_of_an_acknowledged_number_is_refused),
+        cmocka_unit_test(
+            a_recorded_no_of_a_number_is_forgotten_and_refused_too),
+        cmocka_unit_test(stale_numbers_among_others_leave_alone),
     };
 
     return cmocka_run_group_tests_name("sessions", tests, suite_set_up,

@@ -160,6 +160,127 @@ tear_down(void **state)
     return 0;
 }
 
+/* --- Numbers of sessions (faults 66, 67; decision 60) --- */
+
+static void
+mint_session(struct postgres_world *world, char session[IDEM_SESSION_MAX])
+{
+    const struct suite_factory *factory = world->suite.factory;
+    const struct idem_clock *system = idem_clock_system();
+
+    idem_session_mint(session, system,
+                      factory->wall_ms(factory->with) - system->wall_ms(system),
+                      86400000);
+}
+
+static void
+number_call(struct suite_call *call, struct postgres_world *world,
+            const char *session, int64_t sequence, enum idem_mode mode)
+{
+    char key[IDEM_KEY_MAX + 1];
+
+    idem_key_of_session(key, session, sequence);
+    call_open(call, &world->suite, key, mode, 1);
+    call->ticket.id.scope = IDEM_SESSION_SCOPE;
+    call_identify(call);
+}
+
+/* The client has the answers of all numbers below. */
+static void
+acknowledge(struct postgres_world *world, const char *session, int64_t below)
+{
+    struct suite_call call;
+
+    number_call(&call, world, session, below, IDEM_MODE_LEASED);
+    call.ticket.ack_below = (uint64_t)below;
+    assert_int_equal(call_do(&call, world->suite.store->ops->acknowledge),
+                     IDEM_VERDICT_MINE);
+    call_close(&call);
+}
+
+static int64_t
+records(struct postgres_world *world, const char *key)
+{
+    return postgres_sql(world->postgres,
+                        "SELECT count(*) FROM idem_record WHERE key_text = "
+                        "'%s'",
+                        key);
+}
+
+/* Past its lock a rival does the number, is acknowledged and forgotten while
+ * the handler runs: nothing is there any more that the record would meet. */
+static void
+a_number_that_was_forgotten_meanwhile_is_not_committed(void **state)
+{
+    static const enum idem_status says[] = {IDEM_OK, IDEM_NOT_FOUND};
+    struct postgres_world *world = *state;
+
+    world->options.isolation = IDEM_READ_COMMITTED;
+    world_reopen(world);
+    for (int i = 0; i < 2; i++) {
+        struct suite_call late, rival;
+        char session[IDEM_SESSION_MAX];
+
+        mint_session(world, session);
+        number_call(&late, world, session, 1, IDEM_MODE_TRANSACTION);
+        number_call(&rival, world, session, 1, IDEM_MODE_TRANSACTION);
+        assert_int_equal(world_claim(&late), IDEM_VERDICT_MINE);
+        assert_int_equal(call_do(&late, world->suite.store->ops->watermark),
+                         IDEM_VERDICT_MINE);
+        assert_int_equal(call_effect(&late, 1), IDEM_OK);
+        call_add_effect(&rival, 1);
+        assert_int_equal(call_run(&rival), IDEM_VERDICT_MINE);
+        acknowledge(world, session, 2);
+        assert_int_equal(records(world, late.key), 0);
+        assert_int_equal(call_complete(&late, says[i], "late"),
+                         IDEM_VERDICT_CONFLICT);
+        assert_int_equal(effects(world, late.key), 1);
+        assert_int_equal(records(world, late.key), 0);
+        assert_int_equal(world_claim(&late), IDEM_VERDICT_MINE);
+        assert_int_equal(call_do(&late, world->suite.store->ops->watermark),
+                         IDEM_VERDICT_EXPIRED);
+        assert_int_equal(call_release(&late), IDEM_VERDICT_MINE);
+        call_close(&late);
+        call_close(&rival);
+    }
+}
+
+static enum idem_verdict
+run_number(struct postgres_world *world, const char *session, bool first)
+{
+    struct suite_call call;
+    enum idem_verdict verdict;
+
+    number_call(&call, world, session, 1, IDEM_MODE_TRANSACTION);
+    call_add_effect(&call, 1);
+    if (first)
+        idem_statements_reply_first(&call.statements);
+    verdict = call_run(&call);
+    if (verdict != IDEM_VERDICT_MINE)
+        assert_int_equal(effects(world, call.key), 1);
+    call_close(&call);
+    return verdict;
+}
+
+static void
+a_number_of_statements_runs_once_at_each_isolation(void **state)
+{
+    struct postgres_world *world = *state;
+
+    for (int i = 0; i < 6; i++) {
+        char session[IDEM_SESSION_MAX];
+
+        world->options.isolation = isolations[i / 2];
+        world_reopen(world);
+        mint_session(world, session);
+        assert_int_equal(run_number(world, session, i % 2), IDEM_VERDICT_MINE);
+        assert_int_equal(run_number(world, session, i % 2), IDEM_VERDICT_DONE);
+        acknowledge(world, session, 2);
+        assert_int_equal(run_number(world, session, i % 2),
+                         IDEM_VERDICT_EXPIRED);
+    }
+}
+
 int
 main(void)
 {
@@ -167,6 +288,9 @@ main(void)
         cmocka_unit_test(a_winner_that_the_snapshot_does_not_see_is_replayed),
         cmocka_unit_test(a_hot_row_counts_each_key_once),
         cmocka_unit_test(the_databases_own_default_does_not_count),
+        cmocka_unit_test(
+            a_number_that_was_forgotten_meanwhile_is_not_committed),
+        cmocka_unit_test(a_number_of_statements_runs_once_at_each_isolation),
         cmocka_unit_test(an_isolation_that_is_none_is_told_at_open),
     };
 

@@ -1,5 +1,7 @@
 #include "effects.h"
 
+#include "effects_inside.h"
+
 #include <idem/step.h>
 #include <idem/tx.h>
 
@@ -113,8 +115,8 @@ begin(struct effects *effects)
     pthread_mutex_unlock(&effects->lock);
 }
 
-static void
-take_time(const effects_add_request *request)
+void
+effects_take_time(const effects_add_request *request)
 {
     struct timespec time = {request->hold_ms / 1000,
                             request->hold_ms % 1000 * 1000000};
@@ -129,7 +131,7 @@ linger(struct effects *effects, const effects_add_request *request)
 {
     enum idem_status status = (enum idem_status)request->fail_with;
 
-    take_time(request);
+    effects_take_time(request);
     pthread_mutex_lock(&effects->lock);
     effects->inside++;
     pthread_cond_broadcast(&effects->changed);
@@ -209,28 +211,37 @@ note(struct idem_context *context, const effects_add_request *request,
     return push_as(context, request->note, request, reply);
 }
 
-static enum idem_status
-add(struct idem_context *context, const effects_add_request *request,
-    effects_add_reply *reply)
+enum idem_status
+effects_row(struct idem_context *context, int64_t amount, int64_t *number)
 {
-    struct effects *effects = idem_context_user(context);
     struct idem_error err;
     struct idem_tx *tx = idem_context_tx(context, &err);
     struct idem_rows *rows;
 
-    if (effects->outside)
-        return push(context, request, reply);
-    begin(effects);
+    begin(idem_context_user(context));
     if (!tx)
         return idem_context_fail_with(context, &err);
     if (idem_sql(tx, &rows, &err,
                  "INSERT INTO effects (number, key, amount) "
                  "SELECT count(*) + 1, $1, $2 FROM effects RETURNING number",
                  IDEM_VALUES(idem_text(idem_context_key(context)),
-                             idem_int(request->amount))) != IDEM_OK)
+                             idem_int(amount))) != IDEM_OK)
         return idem_context_fail_with(context, &err);
-    reply->number = idem_rows_int(rows, 0, 0);
-    return reply_to(context, request, reply);
+    *number = idem_rows_int(rows, 0, 0);
+    return IDEM_OK;
+}
+
+static enum idem_status
+add(struct idem_context *context, const effects_add_request *request,
+    effects_add_reply *reply)
+{
+    const struct effects *effects = idem_context_user(context);
+    enum idem_status status;
+
+    if (effects->outside)
+        return push(context, request, reply);
+    status = effects_row(context, request->amount, &reply->number);
+    return status == IDEM_OK ? reply_to(context, request, reply) : status;
 }
 
 /* A connection that others may share is not handed out. */
@@ -366,9 +377,16 @@ const struct effects_handlers effects_handlers = {
     .push_in_group = push,
     .add_stated_statements = add_stated_statements,
     .add_stated_reply = add_stated_reply,
+    .add_stated_numbered_statements = add_stated_statements,
+    .add_stated_numbered_reply = add_stated_reply,
     .add_stated_always_statements = add_stated_statements,
     .add_stated_always_reply = add_stated_reply,
     .add_grouped = add_grouped,
+    .add_each = effects_on_each,
+    .add_each_end = effects_on_each_end,
+    .add_asked = add,
+    .add_followed = effects_on_followed,
+    .add_followed_messages = effects_on_followed_messages,
     .push = push,
     .push_always = push,
     .push_again = push,

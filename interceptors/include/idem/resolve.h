@@ -31,7 +31,10 @@ struct idem_resolution {
     char reason[IDEM_REASON_MAX];
     char message[IDEM_MESSAGE_MAX];
     struct idem_bytes reply; /* status OK: serialized, the resolution's own; the
-                              * generated …_read_reply makes it a message */
+                              * generated …_read_reply makes it a message. Of
+                              * the method that used the key: where methods
+                              * share their keys (key_group, SESSION), ask by
+                              * the one that was called */
 };
 
 IDEM_BEGIN_DECLS

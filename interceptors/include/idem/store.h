@@ -203,7 +203,8 @@ struct idem_store_ops {
      * may share a commit; one that fails or says "no" does not touch its
      * neighbours'. Verdicts: MINE: what conclude said last is done; FAILED;
      * DONE RUNNING REUSED EXPIRED DOUBT ABANDONED as of claim; UNKNOWN CONFLICT
-     * as of complete, when repeating inside did not help. */
+     * as of complete, when repeating inside did not help. A session's number is
+     * looked at inside, too, behind what claims it: EXPIRED. */
     void (*run)(struct idem_store *store, struct idem_ticket *ticket);
 
     /* LEASED: the outcome is not known; HOLD it as in doubt. Verdicts: MINE
@@ -239,10 +240,10 @@ struct idem_store_ops {
     void (*settle)(struct idem_store *store, struct idem_ticket *ticket);
 
     /* Of a session's key: may its number run? It is asked once a claim of it is
-     * MINE: an acknowledgement is on the disk before the first record goes, so
-     * whoever claims a number whose record has gone is told here. Reads only,
-     * also beside an open transaction. Verdicts: MINE; EXPIRED: it was
-     * acknowledged; FAILED. */
+     * MINE (run does so itself): an acknowledgement is on the disk before the
+     * first record goes, so whoever claims a number whose record has gone is
+     * told here. Reads only, also beside an open transaction. Verdicts: MINE;
+     * EXPIRED: it was acknowledged; FAILED. */
     void (*watermark)(struct idem_store *store, struct idem_ticket *ticket);
 
     /* The client has the answers of all calls of the session below
