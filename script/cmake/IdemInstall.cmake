@@ -5,7 +5,9 @@ include(CMakePackageConfigHelpers)
 set(package ${CMAKE_INSTALL_LIBDIR}/cmake/idem)
 
 set_target_properties(idem_headers PROPERTIES EXPORT_NAME headers)
-set_target_properties(idem_wkt PROPERTIES EXPORT_NAME wkt)
+# A static library: for whatever linker its user has.
+set_target_properties(idem_wkt PROPERTIES EXPORT_NAME wkt
+                                          INTERPROCEDURAL_OPTIMIZATION OFF)
 install(
   TARGETS idem idem_headers idem_wkt protoc-gen-idem
   EXPORT idemTargets
