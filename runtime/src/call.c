@@ -36,9 +36,10 @@ forget_answer(struct call *call)
 static enum idem_step
 send_down(struct call *call)
 {
-    atomic_fetch_add_explicit(&call->attempts, 1, memory_order_relaxed);
+    enum idem_step step;
 
-    enum idem_step step = call->ops->send(call);
+    call->attempts++;
+    step = call->ops->send(call);
 
     return step == IDEM_NEXT ? IDEM_ANSWER : step;
 }
@@ -48,7 +49,8 @@ static void
 note_attempts(struct call *call)
 {
     call->base.outcome.attempts =
-        atomic_load_explicit(&call->attempts, memory_order_relaxed);
+        call->attempts +
+        atomic_load_explicit(&call->beside, memory_order_relaxed);
 }
 
 /* A turn has ended; whoever kept the call in it and did not wait lets go. */
@@ -162,15 +164,14 @@ finish(struct call *call)
     note_attempts(call);
     call_note_key(&call->base);
     if (call->parent) {
-        atomic_fetch_add(&call->parent->attempts, call->base.outcome.attempts);
+        atomic_fetch_add(&call->parent->beside, call->base.outcome.attempts);
         call->done(&call->base, call->done_with);
     } else {
         call->ops->finish(call);
     }
-    call_unref(call);
 }
 
-void
+bool
 call_walk(struct call *call, enum idem_step step)
 {
     while (step != IDEM_WAIT) {
@@ -182,9 +183,31 @@ call_walk(struct call *call, enum idem_step step)
         step = go_up(call, call->cursor);
         if (step == IDEM_NEXT) {
             finish(call);
-            return;
+            return true;
         }
     }
+    return false;
+}
+
+static void
+drop(struct call *call, unsigned references)
+{
+    struct call *parent;
+
+    if (atomic_fetch_sub_explicit(&call->refs, references,
+                                  memory_order_acq_rel) != references)
+        return;
+    parent = call->parent;
+    call->ops->free(call);
+    if (parent)
+        call_unref(parent);
+}
+
+/* Its thread's reference, and the walk's when that is over. */
+static void
+walk_and_drop(struct call *call, enum idem_step step)
+{
+    drop(call, call_walk(call, step) ? 2 : 1);
 }
 
 void
@@ -195,8 +218,7 @@ idem_call_resume(struct idem_call *base, enum idem_step step)
     IDEM_ASSERT(step != IDEM_WAIT);
     call_ref(call);
     call_let_go(call);
-    call_walk(call, step);
-    call_unref(call);
+    walk_and_drop(call, step);
 }
 
 static void
@@ -236,6 +258,13 @@ idem_call_lower_deadline(struct idem_call *base, int64_t deadline_ns)
 }
 
 void
+call_begin_with(struct call *call)
+{
+    call->end_ns = call->base.deadline_ns;
+    walk_and_drop(call, go_down(call, call->top));
+}
+
+void
 call_begin(struct call *call)
 {
     call_begin_until(call, call->base.deadline_ns);
@@ -246,9 +275,7 @@ call_begin_until(struct call *call, int64_t end_ns)
 {
     call->end_ns = end_ns;
     call_ref(call);
-
-    call_walk(call, go_down(call, call->top));
-    call_unref(call);
+    walk_and_drop(call, go_down(call, call->top));
 }
 
 void
@@ -302,14 +329,15 @@ call_ref(struct call *call)
 }
 
 void
+call_ref_unseen(struct call *call, unsigned references)
+{
+    unsigned refs = atomic_load_explicit(&call->refs, memory_order_relaxed);
+
+    atomic_store_explicit(&call->refs, refs + references, memory_order_relaxed);
+}
+
+void
 call_unref(struct call *call)
 {
-    struct call *parent;
-
-    if (atomic_fetch_sub_explicit(&call->refs, 1, memory_order_acq_rel) != 1)
-        return;
-    parent = call->parent;
-    call->ops->free(call);
-    if (parent)
-        call_unref(parent);
+    drop(call, 1);
 }

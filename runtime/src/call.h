@@ -28,8 +28,8 @@ struct call_ops {
      * Once per attempt. Same rules as a request hook: WAIT or ANSWER. */
     enum idem_step (*send)(struct call *call);
 
-    /* Past the top: the outcome is there. Once. Then the walk drops its
-     * reference. */
+    /* Past the top: the outcome is there. Once. Then the walk's reference is
+     * dropped. */
     void (*finish)(struct call *call);
 
     /* The last reference is gone. The ops free what they embed the call in,
@@ -50,12 +50,12 @@ struct call {
     struct idem_call base;
     const struct call_ops *ops;
     const struct chain *chain;
-    unsigned top;     /* the walk ends above this place; 0 unless an attempt */
-    unsigned cursor;  /* chain->count is the endpoint */
-    unsigned reached; /* interceptors that the call has come to */
-    atomic_uint attempts; /* how often it, or an attempt of it, came to the
-                           * endpoint */
-    bool up;              /* on the reply side */
+    unsigned top;      /* the walk ends above this place; 0 unless an attempt */
+    unsigned cursor;   /* chain->count is the endpoint */
+    unsigned reached;  /* interceptors that the call has come to */
+    unsigned attempts; /* how often it came to the endpoint … */
+    atomic_uint beside; /* … and attempts of it did */
+    bool up;            /* on the reply side */
     /* Set by the endpoint, under the lock that its withdraw takes: this
      * attempt's request may have left, or the handler is begun. */
     bool sent;
@@ -96,6 +96,9 @@ void call_fini(struct call *call);
 /* Walk from the top on this thread, until the deadline at the latest. */
 void call_begin(struct call *call);
 
+/* The same with a reference of this thread's, which is dropped. */
+void call_begin_with(struct call *call);
+
 /* The same with another end than the deadline that the wire says; INT64_MAX:
  * none. */
 void call_begin_until(struct call *call, int64_t end_ns);
@@ -104,6 +107,11 @@ void call_begin_until(struct call *call, int64_t end_ns);
  * then. A call that nobody keeps needs no timer: who has it looks at the time.
  */
 void call_arm(struct call *call);
+
+/* idem_call_keep by who sees to the deadline himself: he arms the call before
+ * that is over, if he keeps it still (decision 53). */
+bool call_keep_unarmed(struct call *call, const struct idem_holder *holder,
+                       void *with) IDEM_MUST_CHECK;
 
 /* The walk is over and its deadline with it: arm that again, for what a server
  * still does with the call; and disarm it. */
@@ -120,8 +128,9 @@ void call_interrupt(struct call *call, enum idem_status status);
 
 /* Move the call along its chain until somebody keeps it or it is answered. From
  * here to the end of the walk the call is not ours once a turn has said WAIT;
- * only our reference is. */
-void call_walk(struct call *call, enum idem_step step);
+ * only our reference is. True: it was answered, and the walk's reference is to
+ * be dropped. */
+bool call_walk(struct call *call, enum idem_step step) IDEM_MUST_CHECK;
 
 /* What a call that goes up from the request side has done. */
 enum idem_effect call_effect_so_far(const struct call *call);
@@ -143,6 +152,9 @@ bool call_copy_metadata(struct idem_call *to, const struct idem_call *from)
     IDEM_MUST_CHECK;
 
 void call_ref(struct call *call);
+
+/* So many at once, of a call that nobody else sees yet. */
+void call_ref_unseen(struct call *call, unsigned references);
 void call_unref(struct call *call);
 
 #endif

@@ -143,21 +143,21 @@ call_interrupt(struct call *call, enum idem_status status)
         mine = take_back(call);
     }
     pthread_mutex_unlock(&call->lock);
-    if (mine)
-        call_walk(call, answer_interrupted(call));
-    else if (first && call->ops->interrupted)
+    if (mine) {
+        if (call_walk(call, answer_interrupted(call)))
+            call_unref(call); /* the walk's: the caller has his own */
+    } else if (first && call->ops->interrupted) {
         call->ops->interrupted(call);
+    }
 }
 
 bool
-idem_call_keep(struct idem_call *base, const struct idem_holder *holder,
-               void *with)
+call_keep_unarmed(struct call *call, const struct idem_holder *holder,
+                  void *with)
 {
-    struct call *call = call_of(base);
     unsigned hold = CALL_KEPT;
 
     call_let_go(call); /* of a hook that keeps it twice */
-    call_arm(call);
     call->holder = holder;
     call->with = with;
     /* Then look whether it is interrupted: see call_interrupt. */
@@ -167,6 +167,17 @@ idem_call_keep(struct idem_call *base, const struct idem_holder *holder,
         return true; /* or whoever interrupts has seen that it is kept */
     answer_interrupted(call);
     return false;
+}
+
+bool
+idem_call_keep(struct idem_call *base, const struct idem_holder *holder,
+               void *with)
+{
+    struct call *call = call_of(base);
+
+    call_let_go(call); /* or the timer might take it from the keeper before */
+    call_arm(call);
+    return call_keep_unarmed(call, holder, with);
 }
 
 /* --- The nap --- */

@@ -174,6 +174,7 @@ channel_new_call(struct idem_channel *channel, const struct idem_method *method,
     call->fail_fast = options->fail_fast;
     call->no_compression = options->no_compression;
     call->user = options->user;
+    call_ref_unseen(&call->call, 2);
     return call;
 }
 
@@ -263,11 +264,12 @@ channel_run(struct client_call *call, const struct ProtobufCMessage *request,
     if (status == IDEM_OK && waits_for_itself(call))
         status = fail_blocking(&err);
     if (status == IDEM_OK) {
-        call_begin(&call->call);
+        call_begin_with(&call->call);
     } else {
         idem_call_fail_with(base, IDEM_EFFECT_NOT_SENT, &err);
         call_note_key(base);
         finish(&call->call);
+        call_unref(&call->call); /* the walk's, and this thread's */
         call_unref(&call->call);
     }
     starting = outer;
@@ -288,7 +290,6 @@ idem_channel_start(struct idem_channel *channel,
     call = channel_new_call(channel, method, options);
     call->done = done;
     call->author = author;
-    call_ref(&call->call); /* the handle's */
     channel_run(call, request, options);
     return &call->call.base;
 }
@@ -338,7 +339,6 @@ idem_channel_call(struct idem_channel *channel,
     base = &call->call.base;
     (void)sem_init(&waiter.told, 0, 0); /* fails for shared ones only */
     call->waiter = &waiter;
-    call_ref(&call->call);
     channel_run(call, request, options);
     wait_for(&waiter);
     channel_unpack_for_caller(call, reply);

@@ -92,6 +92,10 @@ struct link {
     bool ticking;              /* the timer runs, or fires */
     bool asked;                /* a PING was sent … */
     uint64_t heard;            /* … when so much was heard */
+    struct idem_timer arming;  /* a round of channel_arming.c … */
+    bool arms;                 /* … which is to come, or comes … */
+    int64_t arms_at_ns;        /* … then … */
+    uint32_t armed_to;         /* … for calls above this stream */
     bool told[METHOD_IDS + 1]; /* methods whose id the peer knows */
 };
 
@@ -175,6 +179,14 @@ void keepalive_begin(struct link *link);
 
 /* The link is closed. True: a reference of its connection is to be dropped. */
 bool keepalive_end(struct link *link);
+
+/* --- channel_arming.c: with the lock --- */
+
+/* The call flies from now on: sees to its deadline. */
+void arming_note(struct link *link, struct call *call);
+
+/* As keepalive_end. */
+bool arming_end(struct link *link);
 
 /* --- channel_outlier.c --- */
 void outlier_defaults(struct idem_outlier_options *options);
@@ -308,7 +320,8 @@ void channel_copy_trailers(struct idem_metadata *copy,
 /* Run the callback of a call that is over, and leave the channel. */
 void channel_tell(struct client_call *call);
 
-/* A call with one reference, the walk's, and what runs it down its chain. */
+/* A call with three references: the walk's, its handle's, and one of this
+ * thread that channel_run drops; and what runs it down its chain. */
 struct client_call *channel_new_call(struct idem_channel *channel,
                                      const struct idem_method *method,
                                      const struct idem_call_options *options);

@@ -197,6 +197,7 @@ link_place(struct link *link, struct client_call *call)
     link->channel->n_flying++;
     if (!link->ticking)
         keepalive_begin(link);
+    arming_note(link, &call->call);
     call->call.sent = true;
     if (call->call.stream)
         stream_place(call->call.stream, link->connection, call->stream);

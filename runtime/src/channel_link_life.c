@@ -63,11 +63,12 @@ on_closed(void *with)
     struct idem_channel *channel = link->channel;
     struct connection *connection = link->connection;
     struct client_call *lost;
-    bool was_it, ticked;
+    bool was_it, ticked, armed;
 
     pthread_mutex_lock(&channel->lock);
     was_it = link_retire(link);
     ticked = keepalive_end(link);
+    armed = arming_end(link);
     lost = link_take_flying(link, 0);
     if (lost) /* one cause, however many calls */
         outlier_failed(link->address);
@@ -78,6 +79,8 @@ on_closed(void *with)
     wait_resume(lost);
     wait_board(channel);
     if (ticked)
+        connection_unref(connection);
+    if (armed)
         connection_unref(connection);
     connection_unref(connection);
 }

@@ -92,8 +92,10 @@ put_and_flush(struct idem_channel *channel, struct client_call *call)
     pthread_mutex_lock(&channel->lock);
     step = put(channel, call, &link);
     if (link) {
-        connection = link->connection;
-        connection_ref(connection);
+        if (!connection_gathers(link->connection)) {
+            connection = link->connection;
+            connection_ref(connection);
+        }
         if (link_used_up(link)) {
             used_up = link->address;
             address_use(used_up);
@@ -142,7 +144,8 @@ channel_send(struct call *base)
     }
     if (call->channel->options.compression.codec != IDEM_CODEC_NONE)
         squeeze(call);
-    if (!idem_call_keep(&base->base, &holder, call))
+    /* Where it is put sees to its deadline. */
+    if (!call_keep_unarmed(base, &holder, call))
         return IDEM_ANSWER;
     return put_and_flush(call->channel, call);
 }

@@ -265,7 +265,6 @@ begin(struct idem_channel *channel, const struct idem_method *method,
     stream->trailers = glue ? NULL : options->trailers;
     if (stream->trailers)
         *stream->trailers = (struct idem_metadata){0};
-    call_ref(&call->call); /* the handle's */
     channel_run(call, request, options);
     return stream;
 }

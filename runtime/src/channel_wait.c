@@ -9,6 +9,7 @@
 void
 wait_in(struct idem_channel *channel, struct client_call *call)
 {
+    call_arm(&call->call);
     call->place = PLACE_WAITING;
     call->next_waiting = NULL;
     call->link_in_waiting = channel->last_waiting;

@@ -1,14 +1,20 @@
 #include "clock_held.h"
 
+#define WALL_NS 500000 /* what a reading of the wall's time is good for */
+
 static _Thread_local struct {
     bool holds, author;
-    int64_t monotonic_ns, wall_ms; /* 0: not read yet, or not to be held */
+    int64_t monotonic_ns; /* 0: not read yet, or not to be held */
 } held;
+
+static _Thread_local struct {
+    int64_t read_ns, wall_ms; /* 0: never */
+} wall;
 
 static void
 forget(void)
 {
-    held.monotonic_ns = held.wall_ms = 0;
+    held.monotonic_ns = 0;
 }
 
 void
@@ -16,6 +22,13 @@ clock_hold(void)
 {
     held.holds = true;
     forget();
+}
+
+void
+clock_hold_at(int64_t monotonic_ns)
+{
+    held.holds = true;
+    held.monotonic_ns = monotonic_ns;
 }
 
 void
@@ -51,17 +64,15 @@ held_monotonic_ns(const struct idem_clock *clock)
 static int64_t
 held_wall_ms(const struct idem_clock *clock)
 {
-    const struct idem_clock *system;
-    int64_t now;
+    int64_t now_ns = held_monotonic_ns(clock);
 
-    (void)clock;
-    if (held.wall_ms != 0)
-        return held.wall_ms;
-    system = idem_clock_system();
-    now = system->wall_ms(system);
-    if (held.holds && !held.author)
-        held.wall_ms = now;
-    return now;
+    if (wall.read_ns == 0 || now_ns - wall.read_ns >= WALL_NS) {
+        const struct idem_clock *system = idem_clock_system();
+
+        wall.wall_ms = system->wall_ms(system);
+        wall.read_ns = now_ns;
+    }
+    return wall.wall_ms;
 }
 
 static void

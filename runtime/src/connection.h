@@ -131,4 +131,8 @@ int64_t connection_stalls_at(struct connection *connection, int64_t timeout_ns);
 /* True on a thread that is inside an event. */
 bool connection_on_thread(void);
 
+/* This thread is among the frames that it has read from it: what is put there
+ * leaves when they are done, without a flush. */
+bool connection_gathers(const struct connection *connection);
+
 #endif

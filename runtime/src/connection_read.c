@@ -15,10 +15,19 @@
 
 static _Thread_local unsigned depth; /* of events on this thread */
 
+/* Whose frames are being done on this thread; NULL: nobody's. */
+static _Thread_local const struct connection *reading;
+
 bool
 connection_on_thread(void)
 {
     return depth > 0;
+}
+
+bool
+connection_gathers(const struct connection *connection)
+{
+    return reading == connection;
 }
 
 /* Our preface and SETTINGS, into the queue. */
@@ -232,11 +241,14 @@ digest(struct connection *connection)
 static void
 take_chunk(struct connection *connection)
 {
+    const struct connection *outer = reading;
     unsigned frames;
 
     head_start_begin(&connection->head_start, now());
     set_corked(connection, true);
+    reading = connection;
     frames = digest(connection);
+    reading = outer;
     settle(connection);
     head_start_end(&connection->head_start, frames, now());
 }

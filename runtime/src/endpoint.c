@@ -10,6 +10,9 @@
 
 #define FULL_RETRY_MS 100 /* more or less: not all come back together */
 
+/* Of a deadline: the look-out may come too late to say that a job waits. */
+#define SOON_NS 10000000
+
 void
 endpoint_pack(struct server_call *call, const struct ProtobufCMessage *reply)
 {
@@ -236,6 +239,27 @@ is_for_here(const struct server_call *call)
             connection_on_thread());
 }
 
+/* A job that waits looks at its deadline for itself from then on. */
+static void
+job_waits(struct job *job)
+{
+    call_arm(&server_call_of_job(job)->call);
+}
+
+/* Until a worker comes for it. What runs on one is interrupted by nothing but
+ * its own looks at the time, unless it is a stream or answers later: it needs
+ * no timer, and most calls run before they have waited (decision 53). */
+static bool
+keep_for_worker(struct server_call *call)
+{
+    struct idem_call *base = &call->call.base;
+
+    if (call->call.stream || call->later ||
+        idem_call_remaining_ns(base) < SOON_NS)
+        return idem_call_keep(base, &holder, call);
+    return call_keep_unarmed(&call->call, &holder, call);
+}
+
 /* Who runs in callbacks keeps the call until idem_stream_close. */
 static enum idem_step
 run_async(struct server_call *call)
@@ -281,9 +305,10 @@ endpoint_send(struct call *base)
         return run(call) ? IDEM_ANSWER : IDEM_WAIT;
     if (base->base.method->dispatch == IDEM_DISPATCH_ASYNC && !later_init(call))
         return IDEM_ANSWER;
-    if (!idem_call_keep(&base->base, &holder, call))
+    if (!keep_for_worker(call))
         return IDEM_ANSWER;
     call->job.run = run_job;
+    call->job.waits = job_waits;
     call->job.kind = base->base.method->streams ? NULL : call->entry->kind;
     if (endpoint_gathers(call->peer)) {
         endpoint_gather_job(workers, &call->job);

@@ -196,7 +196,9 @@ server_call_new(struct peer *peer, const struct frame *frame)
     struct server_call *call = server_call_make(
         peer, &server_call_ops, frame->payload.size + 2 * frame->header.size);
 
-    if (call)
-        call->stream = frame->stream;
+    if (!call)
+        return NULL;
+    call_ref_unseen(&call->call, 1);
+    call->stream = frame->stream;
     return call;
 }

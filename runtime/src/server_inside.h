@@ -194,7 +194,8 @@ void server_call_open(struct peer *peer, const struct frame *frame,
 struct server_call *server_call_make(struct peer *peer,
                                      const struct call_ops *ops, size_t size);
 
-/* One that is the peer's, with room for what the frame has. */
+/* One that is the peer's, with room for what the frame has; and with a second
+ * reference, for call_begin_with. */
 struct server_call *server_call_new(struct peer *peer,
                                     const struct frame *frame);
 

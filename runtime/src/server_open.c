@@ -264,10 +264,12 @@ server_call_open(struct peer *peer, const struct frame *frame,
     if (status == IDEM_OK)
         status = enter(call, &err);
     if (status == IDEM_OK) {
-        call_begin(&call->call);
+        call_begin_with(&call->call);
         return;
     }
     peer_refuse(peer, frame, &err);
-    if (call)
+    if (call) { /* the walk's reference, and this thread's */
         call_unref(&call->call);
+        call_unref(&call->call);
+    }
 }

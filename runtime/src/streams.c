@@ -118,6 +118,17 @@ streams_take_above(struct streams *streams, uint32_t id, uint32_t *at)
     return NULL;
 }
 
+void *
+streams_next_above(const struct streams *streams, uint32_t id, uint32_t *at)
+{
+    if (streams->count == 0)
+        return NULL;
+    for (; *at <= streams->mask; ++*at)
+        if (streams->slots[*at].id > id)
+            return streams->slots[(*at)++].what;
+    return NULL;
+}
+
 void **
 streams_all(const struct streams *streams, uint32_t *n)
 {

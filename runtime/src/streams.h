@@ -24,6 +24,11 @@ bool streams_add(struct streams *streams, uint32_t id, void *what)
 void *streams_find(const struct streams *streams, uint32_t id);
 void *streams_take(struct streams *streams, uint32_t id);
 
+/* The next with an id over this; NULL: none. As streams_take_above, which takes
+ * it out. */
+void *streams_next_above(const struct streams *streams, uint32_t id,
+                         uint32_t *at);
+
 /* All that are there, in an array that is the caller's. */
 void **streams_all(const struct streams *streams, uint32_t *n) IDEM_MUST_CHECK;
 

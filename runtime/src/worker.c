@@ -31,6 +31,18 @@ rest(struct workers *pool, struct worker *self)
 
 /* --- Looking out --- */
 
+static void
+tell_waiting(struct queue *queue, int64_t now_ns)
+{
+    struct job *job;
+
+    while ((job = queue->fresh) && now_ns - job->since_ns > PATIENCE_NS) {
+        queue->fresh = job->next;
+        if (job->waits)
+            job->waits(job);
+    }
+}
+
 static bool
 look(void *with)
 {
@@ -40,6 +52,8 @@ look(void *with)
     struct worker *worker;
 
     pool->pops_seen = pool->pops;
+    tell_waiting(&pool->jobs, now_ns);
+    tell_waiting(&pool->quick, now_ns);
     if (workers_is_stuck(pool, now_ns))
         workers_wake_one(pool, now_ns);
     workers_relieve_guests(pool, now_ns);

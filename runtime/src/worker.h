@@ -28,7 +28,11 @@ struct job_kind {
 struct job {
     void (*run)(struct job *job); /* on a worker, or a guest; may block */
     struct job_kind *kind;        /* NULL: never a guest's */
-    struct job *next, **link;     /* the pool's, as what follows */
+
+    /* Optional. It waits for long: once, on the look-out, with the pool's lock,
+     * a millisecond and a little after it was pushed. */
+    void (*waits)(struct job *job);
+    struct job *next, **link; /* the pool's, as what follows */
     int64_t since_ns;
     uint64_t number; /* as they came */
     bool quick;

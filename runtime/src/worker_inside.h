@@ -46,6 +46,7 @@ struct worker {
 
 struct queue {
     struct job *first, **last;
+    struct job *fresh; /* the first that was not told that it waits */
 };
 
 /* While there is work the look-out sees whether a job, or what a worker keeps,

@@ -1,6 +1,6 @@
 #include "worker_inside.h"
 
-#include <idem/clock.h>
+#include "clock_held.h"
 
 /* A kind's mean counts no job as longer than this, so that it forgets. */
 #define TOOK_MAX_NS 1000000
@@ -31,6 +31,8 @@ workers_append(struct workers *pool, struct job *job, int64_t now_ns,
     job->link = queue->last;
     *queue->last = job;
     queue->last = &job->next;
+    if (!queue->fresh)
+        queue->fresh = job;
     pool->queued++;
 }
 
@@ -39,6 +41,8 @@ workers_take_out(struct workers *pool, struct job *job)
 {
     struct queue *queue = job->quick ? &pool->quick : &pool->jobs;
 
+    if (queue->fresh == job)
+        queue->fresh = job->next;
     *job->link = job->next;
     if (job->next)
         job->next->link = job->link;
@@ -179,6 +183,20 @@ note_took(struct job_kind *kind, int64_t took_ns)
                           memory_order_relaxed);
 }
 
+/* Returns the time; of a job that has read it behind the author's code, what it
+ * was there. */
+static int64_t
+run_held(struct job *job, int64_t now_ns)
+{
+    const struct idem_clock *clock = clock_held();
+
+    clock_hold_at(now_ns);
+    job->run(job);
+    now_ns = clock->monotonic_ns(clock);
+    clock_let_go();
+    return now_ns;
+}
+
 int64_t
 workers_run(struct workers *pool, struct worker *self, struct job *job,
             int64_t now_ns)
@@ -196,8 +214,7 @@ workers_run(struct workers *pool, struct worker *self, struct job *job,
     self->works = true;
     pthread_mutex_unlock(&pool->lock);
     hand_over_in_time(self, now_ns);
-    job->run(job);
-    end_ns = workers_now();
+    end_ns = run_held(job, now_ns);
     self->took_ns = end_ns - now_ns;
     if (kind)
         note_took(kind, self->took_ns);

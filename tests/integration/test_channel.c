@@ -176,6 +176,35 @@ a_deadline_ends_a_call_that_may_have_taken_effect(void **state)
     echo_world_close(&world);
 }
 
+/* Some are armed at once, some by a round of channel_arming.c. */
+static void
+calls_that_fly_for_long_end_each_at_its_own_deadline(void **state)
+{
+    static const int64_t timeouts_ms[] = {20, 120, 250, 400};
+    const struct idem_clock *clock = idem_clock_system();
+    int64_t begun_ns = clock->monotonic_ns(clock);
+    struct echo_world world;
+    struct echo_result results[4];
+
+    (void)state;
+    echo_world_open(&world, NULL);
+    echo_world_call(&world, 1, 1, NULL);
+    for (unsigned i = 0; i < 4; i++) {
+        const struct idem_call_options options = {.timeout_ms = timeouts_ms[i]};
+
+        echo_world_start(&world, world.channel, echo_block_async, i + 1, 1,
+                         &options, &results[i]);
+    }
+    echo_world_await(&world);
+    assert_true(clock->monotonic_ns(clock) - begun_ns >= 400 * 1000000);
+    for (unsigned i = 0; i < 4; i++) {
+        assert_ended(&results[i], IDEM_DEADLINE_EXCEEDED, IDEM_EFFECT_IN_DOUBT);
+        assert_int_equal(results[i].told, 1);
+        echo_result_fini(&results[i]);
+    }
+    echo_world_close(&world);
+}
+
 /* rpc 63. */
 static void
 a_deadline_that_is_over_sends_nothing(void **state)
@@ -416,6 +445,7 @@ main(void)
         cmocka_unit_test(an_option_may_say_for_ever),
         cmocka_unit_test(a_call_cannot_both_wait_and_fail_at_once),
         cmocka_unit_test(a_deadline_ends_a_call_that_may_have_taken_effect),
+        cmocka_unit_test(calls_that_fly_for_long_end_each_at_its_own_deadline),
         cmocka_unit_test(a_deadline_that_is_over_sends_nothing),
         cmocka_unit_test(cancelling_reaches_the_handler),
         cmocka_unit_test(a_call_cancelled_before_it_is_sent_has_no_effect),

@@ -38,6 +38,37 @@ time_stands_while_it_is_held(void **state)
 }
 
 static void
+a_hold_begins_at_a_time_that_is_known(void **state)
+{
+    int64_t known_ns = now_ns();
+
+    (void)state;
+    await_later(known_ns);
+    clock_hold_at(known_ns);
+    assert_int_equal(now_ns(), known_ns);
+    clock_go_on(true);
+    clock_go_on(false);
+    assert_true(now_ns() > known_ns);
+    clock_let_go();
+}
+
+/* Half a millisecond, and a whole one that the two readings are cut to. */
+static void
+the_walls_time_is_read_again_soon(void **state)
+{
+    const struct idem_clock *held = clock_held(), *real = idem_clock_system();
+    int64_t before_ms, between_ms;
+
+    (void)state;
+    for (unsigned i = 0; i < 20; i++) {
+        before_ms = real->wall_ms(real);
+        between_ms = held->wall_ms(held);
+        assert_in_range(between_ms, before_ms - 1, real->wall_ms(real));
+        await_later(now_ns() + 100000);
+    }
+}
+
+static void
 a_later_hold_reads_again(void **state)
 {
     int64_t held_ns;
@@ -117,6 +148,8 @@ int
 main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_hold_begins_at_a_time_that_is_known),
+        cmocka_unit_test(the_walls_time_is_read_again_soon),
         cmocka_unit_test(time_stands_while_it_is_held),
         cmocka_unit_test(a_later_hold_reads_again),
         cmocka_unit_test(

@@ -72,6 +72,26 @@ those_above_an_id_are_taken_and_the_rest_stays(void **state)
     streams_fini(&streams);
 }
 
+static void
+those_above_an_id_are_found_once_each_and_stay(void **state)
+{
+    static int things[100];
+    struct streams streams = {0};
+    uint32_t at = 0;
+    int *found;
+
+    (void)state;
+    assert_null(streams_next_above(&streams, 0, &at));
+    for (uint32_t i = 0; i < 100; i++)
+        assert_true(streams_add(&streams, i + 1, &things[i]));
+    while ((found = streams_next_above(&streams, 40, &at)) != NULL)
+        (*found)++;
+    for (uint32_t i = 0; i < 100; i++)
+        assert_int_equal(things[i], i >= 40);
+    assert_int_equal(streams.count, 100);
+    streams_fini(&streams);
+}
+
 int
 main(void)
 {
@@ -79,6 +99,7 @@ main(void)
         cmocka_unit_test(each_id_finds_what_was_added_under_it),
         cmocka_unit_test(a_window_of_growing_ids_ends_in_any_order),
         cmocka_unit_test(those_above_an_id_are_taken_and_the_rest_stays),
+        cmocka_unit_test(those_above_an_id_are_found_once_each_and_stay),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -12,7 +12,7 @@ struct world {
     pthread_mutex_t lock;
     pthread_cond_t changed;
     bool open;
-    unsigned begun, done, let_go;
+    unsigned begun, done, let_go, told;
     unsigned order[64];
 };
 
@@ -209,6 +209,46 @@ a_job_is_withdrawn_until_it_is_begun(void **state)
     end(&w);
 }
 
+/* With the pool's lock; the world's comes after it. */
+static void
+waits(struct job *job)
+{
+    struct world *w = ((struct task *)job)->world;
+
+    pthread_mutex_lock(&w->lock);
+    w->told++;
+    pthread_cond_broadcast(&w->changed);
+    pthread_mutex_unlock(&w->lock);
+}
+
+/* The last one is told behind the others, so it tells that they were told once.
+ */
+static void
+a_job_that_waits_is_told_so_once(void **state)
+{
+    struct world w = {0};
+    struct task running = task_of(&w, 0, true), a = task_of(&w, 1, false),
+                gone = task_of(&w, 2, false), b = task_of(&w, 3, false),
+                last = task_of(&w, 4, false);
+
+    (void)state;
+    a.job.waits = gone.job.waits = b.job.waits = last.job.waits = waits;
+    begin(&w, 1, 10);
+    assert_true(workers_push(w.pool, &running.job));
+    await(&w, &w.begun, 1);
+    assert_true(workers_push(w.pool, &a.job));
+    assert_true(workers_push(w.pool, &gone.job));
+    assert_true(workers_push(w.pool, &b.job));
+    await(&w, &w.told, 3);
+    assert_true(workers_withdraw(w.pool, &gone.job));
+    assert_true(workers_push(w.pool, &last.job));
+    await(&w, &w.told, 4);
+    set_gate(&w, true);
+    await(&w, &w.done, 4);
+    end(&w);
+    assert_int_equal(w.told, 4);
+}
+
 static void
 what_is_kept_is_let_go_after_the_last_job_of_a_run(void **state)
 {
@@ -340,6 +380,7 @@ main(void)
         cmocka_unit_test(a_job_is_withdrawn_until_it_is_begun),
         cmocka_unit_test(
             jobs_pushed_together_run_in_order_and_what_does_not_fit_comes_back),
+        cmocka_unit_test(a_job_that_waits_is_told_so_once),
         cmocka_unit_test(what_is_kept_is_let_go_after_the_last_job_of_a_run),
         cmocka_unit_test(what_is_kept_is_let_go_while_the_next_job_blocks),
         cmocka_unit_test(free_runs_what_is_queued),
