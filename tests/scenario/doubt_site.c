@@ -10,6 +10,9 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
+
+#define LEASE_MS 900 /* of effects.proto */
 
 /* An AddReply: number 41, amount 7. */
 static const uint8_t found_out[] = {0x08, 41, 0x10, 7};
@@ -66,6 +69,7 @@ set_up(void **state, bool on_postgres)
         postgres_sql(site->postgres, EFFECTS_SCHEMA);
     }
     name_place(site);
+    site->checker = checker_new();
     must(idem_client_open(&site->channel, site->address, NULL, &err), &err);
     *state = site;
     return 0;
@@ -83,6 +87,39 @@ site_on_postgres(void **state)
     return set_up(state, true);
 }
 
+void
+site_tell(struct site *site, enum checker_runs runs, int64_t began_ns,
+          const struct idem_outcome *outcome, uint64_t reply)
+{
+    const struct idem_clock *clock = idem_clock_system();
+    const struct checker_call call = {
+        .key = outcome->key,
+        .began_ns = began_ns,
+        .ended_ns = clock->monotonic_ns(clock),
+        .status = outcome->status,
+        .effect = outcome->effect,
+        .final = outcome->final,
+        .reason = outcome->reason,
+        .reply = reply,
+    };
+
+    checker_key(site->checker, outcome->key, runs, INT64_MAX);
+    checker_call(site->checker, &call);
+}
+
+static void
+judge(struct site *site)
+{
+    if (site->postgres)
+        checker_read_postgres(site->checker, postgres_conninfo(site->postgres));
+    else if (access(site->books, F_OK) == 0)
+        checker_read_sqlite(site->checker, site->books);
+    checker_read_log(site->checker, site->push_log);
+    assert_int_equal(checker_run(site->checker, LEASE_MS, checker_print, NULL),
+                     0);
+    checker_free(site->checker);
+}
+
 int
 site_down(void **state)
 {
@@ -90,6 +127,7 @@ site_down(void **state)
 
     idem_channel_close(site->channel);
     child_stop(site->server, SIGKILL);
+    judge(site);
     postgres_free(site->postgres);
     tempdir_close(&site->dir);
     free(site);

@@ -22,7 +22,8 @@
 struct attempt {
     struct site *site;
     const char *key;
-    int64_t number; /* of the reply; 0: none */
+    enum checker_runs runs; /* AGAIN: an operator's word lets it */
+    int64_t number;         /* of the reply; 0: none */
     enum idem_status status;
     struct idem_outcome outcome;
 };
@@ -34,6 +35,8 @@ push(void *with)
     const struct idem_call_options options = {
         .key = attempt->key, .timeout_ms = CALL_MS, .wait_for_ready = true};
     effects_add_request request = EFFECTS_ADD_REQUEST_INIT;
+    const struct idem_clock *clock = idem_clock_system();
+    int64_t began_ns = clock->monotonic_ns(clock);
     effects_add_reply *reply = NULL;
 
     request.amount = 7;
@@ -41,6 +44,8 @@ push(void *with)
                                    &options, &attempt->outcome);
     attempt->number = reply ? reply->number : 0;
     effects_add_reply_free(reply);
+    site_tell(attempt->site, attempt->runs, began_ns, &attempt->outcome,
+              (uint64_t)attempt->number);
     return NULL;
 }
 
@@ -62,9 +67,9 @@ resolve(struct site *site, const char *key)
 /* The server dies with the effect made and nothing recorded; the client's own
  * repeat, on the next server, ends in doubt. Its key is what it keeps. */
 static void
-end_in_doubt(struct site *site, char *key)
+end_in_doubt(struct site *site, char *key, enum checker_runs runs)
 {
-    struct attempt attempt = {.site = site};
+    struct attempt attempt = {.site = site, .runs = runs};
     pthread_t thread;
 
     site_start(site, "once.handler.after:1:kill");
@@ -152,7 +157,7 @@ what_took_effect_is_replayed_once_it_is_settled(void **state)
     char key[IDEM_KEY_MAX + 1], options[512];
     struct attempt again = {.site = site, .key = key};
 
-    end_in_doubt(site, key);
+    end_in_doubt(site, key, CHECKER_RUN_ONCE);
     assert_int_equal(resolve(site, key), IDEM_RESOLVED_IN_DOUBT);
     tell(site, "resolve", key, "", "IN_DOUBT");
     snprintf(options, sizeof options,
@@ -176,7 +181,7 @@ what_took_no_effect_runs_again_once_it_is_settled(void **state)
     char key[IDEM_KEY_MAX + 1];
     struct attempt again = {.site = site, .key = key};
 
-    end_in_doubt(site, key);
+    end_in_doubt(site, key, CHECKER_RUN_AGAIN);
     tell(site, "settle", key, "--no-effect --by anna --why 'ticket 4711'",
          "ABSENT");
     push(&again);
@@ -194,7 +199,7 @@ an_effect_whose_reply_is_not_known_is_told_as_such(void **state)
     char key[IDEM_KEY_MAX + 1];
     struct attempt again = {.site = site, .key = key};
 
-    end_in_doubt(site, key);
+    end_in_doubt(site, key, CHECKER_RUN_AGAIN);
     tell(site, "settle", key, "--took-effect --by anna --why 'ticket 4711'",
          "ALREADY_EXISTS");
     push(&again);
@@ -229,6 +234,7 @@ a_lease_that_is_over_is_in_doubt_before_anybody_repeats_it(void **state)
                                               .timeout_ms = CALL_MS};
     struct idem_call *call;
 
+    checker_key(site->checker, options.key, CHECKER_RUN_ONCE, INT64_MAX);
     site_start(site, "once.handler.after:1:kill");
     call = effects_push_async(site->channel, &request, &options, NULL);
     assert_true(child_wait_until(site_is_dead, site, SITE_READY_MS));
@@ -245,6 +251,7 @@ an_operator_can_abandon_through_a_server_but_not_settle(void **state)
     struct site *site = *state;
     char output[OUTPUT_MAX], options[256];
 
+    checker_key(site->checker, "k1", CHECKER_RUN_ONCE, INT64_MAX);
     site_start(site, NULL);
     snprintf(options, sizeof options, "--server %s", site->address);
     assert_int_equal(idemctl(output, "abandon", "k1", options), 0);
@@ -284,7 +291,7 @@ what_waits_for_somebody_is_listed(void **state)
     struct site *site = *state;
     char key[IDEM_KEY_MAX + 1], output[OUTPUT_MAX], line[IDEM_KEY_MAX + 64];
 
-    end_in_doubt(site, key);
+    end_in_doubt(site, key, CHECKER_RUN_ONCE);
     assert_int_equal(doubts(site, output), 1);
     snprintf(line, sizeof line, METHOD " - %s -", key);
     says(output, "DOUBT ");

@@ -31,6 +31,8 @@ push(void *with)
     const struct idem_call_options options = {
         .key = attempt->key, .timeout_ms = CALL_MS, .wait_for_ready = true};
     effects_add_request request = EFFECTS_ADD_REQUEST_INIT;
+    const struct idem_clock *clock = idem_clock_system();
+    int64_t began_ns = clock->monotonic_ns(clock);
     effects_add_reply *reply;
 
     request.amount = 7;
@@ -42,6 +44,8 @@ push(void *with)
         attempt->number = reply->number;
         effects_add_reply_free(reply);
     }
+    site_tell(attempt->site, CHECKER_RUN_AGAIN, began_ns, &attempt->outcome,
+              (uint64_t)attempt->number);
     return NULL;
 }
 

@@ -27,11 +27,14 @@ push(void *with)
     struct attempt *attempt = with;
     const struct idem_call_options options = {
         .key = attempt->key, .timeout_ms = CALL_MS, .wait_for_ready = true};
+    const struct idem_clock *clock = idem_clock_system();
     effects_add_request request = EFFECTS_ADD_REQUEST_INIT;
+    int64_t began_ns = clock->monotonic_ns(clock);
 
     request.amount = 7;
     attempt->status = effects_push_step(attempt->site->channel, &request, NULL,
                                         &options, &attempt->outcome);
+    site_tell(attempt->site, CHECKER_RUN_ONCE, began_ns, &attempt->outcome, 0);
     return NULL;
 }
 

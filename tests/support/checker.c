@@ -86,8 +86,12 @@ void
 checker_key(struct checker *checker, const char *name, enum checker_runs runs,
             int64_t window_end_ms)
 {
-    struct key *key = calloc(1, sizeof(*key));
+    struct key *key;
 
+    HASH_FIND_STR(checker->keys, name, key);
+    if (key)
+        return;
+    key = calloc(1, sizeof(*key));
     IDEM_ASSERT(key && strlen(name) <= IDEM_KEY_MAX);
     strcpy(key->name, name);
     key->runs = runs;

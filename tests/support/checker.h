@@ -61,7 +61,8 @@ typedef void checker_tell_fn(void *with, unsigned rule, const char *key,
 struct checker *checker_new(void);
 void checker_free(struct checker *checker); /* NULL is fine */
 
-/* Texts are copied; a key is declared before other facts of it are told.
+/* Texts are copied; a key is declared before other facts of it are told, the
+ * first time counts.
  * window_end_ms: wall clock, INT64_MAX: none. */
 void checker_key(struct checker *checker, const char *key,
                  enum checker_runs runs, int64_t window_end_ms);
