@@ -129,7 +129,18 @@ acknowledge(const struct fuzz_account *account, uint8_t how,
     frame->header.size = header_message_write(header, room, &said);
 }
 
-/* A note with so many bytes, of zeros; or an entry, where messages have
+/* A mark, of the how's size. */
+static void
+mark(uint8_t how, struct frame *frame, uint8_t *header, size_t room)
+{
+    static const uint8_t text[16];
+    const struct header_message said = {.token = {text, how >> 4}};
+
+    frame->header.data = header;
+    frame->header.size = header_message_write(header, room, &said);
+}
+
+/* A note with so many bytes, of letters; or an entry, where messages have
  * numbers.
  */
 static struct idem_bytes
@@ -137,6 +148,8 @@ note_of(size_t body, bool entry)
 {
     static uint8_t note[BODY_MAX + 5] = {0x08, 0x07};
 
+    if (!note[5])
+        memset(note + 5, 'w', BODY_MAX);
     note[2] = entry ? 0x1a : 0x12;
     note[3] = (uint8_t)(0x80 | (body & 0x7f));
     note[4] = (uint8_t)(body >> 7);
@@ -172,12 +185,14 @@ message(struct fuzz_steps *steps, uint32_t stream, uint8_t how)
         .type = FRAME_MESSAGE, .flags = FRAME_FLAG_MESSAGE, .stream = stream};
     uint8_t header[32];
 
-    if (account && account->numbered)
+    if (steps->client && account && account->numbered)
         acknowledge(account, how, &frame, header, sizeof header);
+    if (steps->marks)
+        mark(fuzz_take_byte(&steps->input), &frame, header, sizeof header);
     switch (how & 3) {
     case 0:
-        frame.payload =
-            note_of((size_t)(how >> 2) * 32, account && account->numbered);
+        frame.payload = note_of((size_t)(how >> 2) * 32,
+                                steps->client && account && account->numbered);
         break;
     case 1:
         frame.payload = take(steps, how >> 2);
@@ -214,8 +229,9 @@ static void
 window(struct fuzz_steps *steps, uint32_t stream, uint8_t how)
 {
     struct fuzz_account *account = account_of(steps, stream);
-    const struct header_window window = {.credit = how & 128 ? 1U << (how & 31)
-                                                             : how * 64U};
+    const struct header_window window = {
+        .credit = how & 128 ? 1U << (how & 31) : how * 64U,
+        .watermark = steps->marks ? fuzz_take_byte(&steps->input) : 0};
     uint8_t header[16];
     struct frame frame = {
         .type = FRAME_WINDOW, .stream = stream, .header = {header, 0}};
@@ -228,7 +244,10 @@ window(struct fuzz_steps *steps, uint32_t stream, uint8_t how)
 static void
 end(struct fuzz_steps *steps, uint32_t stream, uint8_t how)
 {
-    const struct header_end end = {.status = how & 15, .effect = how >> 4};
+    const struct header_end end = {
+        .status = how & 15,
+        .effect = how >> 4,
+        .watermark = steps->marks ? fuzz_take_byte(&steps->input) : 0};
     uint8_t header[64];
     struct frame frame = {.type = FRAME_END,
                           .flags = FRAME_FLAG_LAST | FRAME_FLAG_MESSAGE,
@@ -269,8 +288,10 @@ pick(const struct fuzz_steps *steps, uint8_t what)
 {
     unsigned number = what >> 3;
 
+    /* One that was never opened, nor is when streams go on at another. */
     if (steps->opened == 0 || number == 31)
-        return steps->first + steps->opened; /* that was never opened */
+        return steps->first + steps->opened +
+               (steps->marks ? FUZZ_STREAMS_MAX : 0);
     return steps->first + number % steps->opened;
 }
 
@@ -317,6 +338,16 @@ fuzz_steps_write(struct fuzz_steps *steps)
 
 /* --- What comes --- */
 
+/* Of a client: no more than its own number. */
+static void
+check_ack(const struct fuzz_account *account, const struct frame *came)
+{
+    struct header_message said;
+
+    IDEM_ASSERT(header_message_read(came->header, &said));
+    IDEM_ASSERT(said.ack_below <= account->first + account->n_came);
+}
+
 static void
 check_message(struct fuzz_steps *steps, struct fuzz_account *account,
               const struct frame *came)
@@ -329,8 +360,11 @@ check_message(struct fuzz_steps *steps, struct fuzz_account *account,
     if (!(came->flags & FRAME_FLAG_MESSAGE))
         return;
     IDEM_ASSERT(account->came < account->given);
+    if (!steps->client && account->numbered)
+        check_ack(account, came);
     account->n_came++;
-    IDEM_ASSERT(!account->asks || account->n_came <= account->n_sent);
+    IDEM_ASSERT(!steps->client || !account->asks ||
+                account->n_came <= account->n_sent);
     account->came += (int64_t)came->payload.size + STREAM_COST;
 }
 

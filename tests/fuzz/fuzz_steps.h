@@ -40,6 +40,7 @@ struct fuzz_account {
 
 struct fuzz_steps {
     struct idem_bytes input;
+    bool marks;  /* a server that speaks: of numbers and marks, too */
     bool client; /* who speaks: opens streams of each kind in turn … */
     const struct fuzz_kind *kinds; /* … of these, all of them in one session */
     unsigned n_kinds;

@@ -1,10 +1,8 @@
 #include "fuzz.h"
 
-#include "channel.h"
-#include "fuzz_peer.h"
-#include "fuzz_steps.h"
+#include "fuzz_client.h"
 
-#include <stdlib.h>
+#include <pthread.h>
 
 #include "flow.idem.h"
 
@@ -13,12 +11,10 @@
  * after its end, answers the PING or closes the connection; and whatever came,
  * each stream ends once. */
 
-#define WINDOW 512
 #define STREAMS 3
 #define WRITES 6
 
 static struct idem_channel *channel;
-static struct fuzz_peer peer;
 
 /* --- Its streams --- */
 
@@ -159,129 +155,16 @@ end_streams(struct streams *streams)
     pthread_mutex_destroy(&run.lock);
 }
 
-/* --- Its time --- */
-
-/* So fast that nobody waits for a connection that is to be made again. */
-#define HASTE 1000
-
-static struct idem_clock hasty; /* else as the system's */
-
-static int64_t
-monotonic_ns(const struct idem_clock *clock)
-{
-    const struct idem_clock *real = idem_clock_system();
-
-    (void)clock;
-    return real->monotonic_ns(real) * HASTE;
-}
-
-static void
-wait_until(const struct idem_clock *clock, pthread_cond_t *condition,
-           pthread_mutex_t *mutex, int64_t at_ns)
-{
-    const struct idem_clock *real = idem_clock_system();
-
-    (void)clock;
-    real->wait_until(real, condition, mutex,
-                     at_ns == INT64_MAX ? INT64_MAX : at_ns / HASTE);
-}
-
-/* --- Its server --- */
-
-static void
-stop(void)
-{
-    if (peer.wire)
-        fuzz_peer_close(&peer);
-    idem_channel_close(channel);
-}
-
-static void
-start(void)
-{
-    const struct idem_channel_options options = {
-        .max_message = 8192,
-        .stream_window = WINDOW,
-        .connect_backoff_ms = 1,
-        .connect_backoff_max_ms = 1,
-        .keepalive_ms = INT32_MAX,
-        .clock = &hasty,
-        .compression = {.codec = IDEM_CODEC_ZSTD, .threshold = 64},
-    };
-
-    hasty = *idem_clock_system();
-    hasty.monotonic_ns = monotonic_ns;
-    hasty.wait_until = wait_until;
-    IDEM_ASSERT(channel_new_with_io(&channel, &fuzz_wire_io, FUZZ_WIRE_ADDRESS,
-                                    &options, NULL) == IDEM_OK);
-    atexit(stop);
-}
-
-static void
-greet(void)
-{
-    uint8_t hello[FUZZ_HELLO_MAX];
-
-    fuzz_peer_accept(&peer);
-    (void)fuzz_peer_send(
-        &peer, (struct idem_bytes){hello, fuzz_put_hello(hello, WINDOW)});
-}
-
-/* All of the run's streams are opened: those that were on a connection that is
- * gone are over, the others come on the next. */
-static void
-await_opens(struct fuzz_steps *steps)
-{
-    unsigned opens = 0;
-    struct frame frame;
-
-    while (opens < STREAMS) {
-        if (!peer.wire)
-            greet();
-        if (!fuzz_peer_next(&peer, &frame)) {
-            fuzz_peer_close(&peer);
-            steps->opened = 0;
-        } else if (frame.type == FRAME_OPEN) {
-            opens++;
-            if (steps->opened == 0)
-                steps->first = frame.stream;
-            steps->accounts[steps->opened++] =
-                (struct fuzz_account){.given = WINDOW};
-        } else {
-            fuzz_steps_check(steps, &frame);
-        }
-    }
-}
-
-static void
-listen_to_client(struct fuzz_steps *steps)
-{
-    struct frame frame;
-
-    while (fuzz_peer_next(&peer, &frame)) {
-        if (fuzz_is_pong(&frame))
-            return;
-        fuzz_steps_check(steps, &frame);
-    }
-    fuzz_peer_close(&peer);
-}
-
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static uint8_t bytes[FUZZ_STEPS_MAX + FUZZ_PING_MAX];
-    struct fuzz_steps steps = {
-        .input = {data, size}, .window = WINDOW, .bytes = bytes};
+    struct fuzz_steps steps = {.input = {data, size}};
     struct streams streams;
 
-    if (!channel)
-        start();
+    channel = fuzz_client_channel(NULL);
     streams = start_streams(fuzz_take_byte(&steps.input) & 1);
-    await_opens(&steps);
-    fuzz_steps_write(&steps);
-    steps.size += fuzz_put_ping(bytes + steps.size);
-    (void)fuzz_peer_send(&peer, (struct idem_bytes){bytes, steps.size});
-    listen_to_client(&steps);
+    fuzz_client_talk(&steps, STREAMS);
     end_streams(&streams);
+    fuzz_client_settle();
     return 0;
 }

@@ -84,9 +84,21 @@ seed_configs(void)
                      "\"maxAttempts\":1},\"timeout\":\"-1s\"}],\"x\":null}");
 }
 
+static void
+seed_traceparents(void)
+{
+    seed_save_text("traceparent", "of_now",
+                   "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01");
+    seed_save_text("traceparent", "of_later",
+                   "cc-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01-x");
+    seed_save_text("traceparent", "of_nobody",
+                   "00-00000000000000000000000000000000-00f067aa0ba902b7-01");
+}
+
 void
 seed_texts(void)
 {
+    seed_traceparents();
     seed_keys();
     seed_minted_keys();
     seed_targets();

@@ -287,7 +287,21 @@ seed_steps(void)
         MORE(16),      MORE(80), SAY(0, 4), SAY(0, 240), MORE(0),   MORE(0),
         SAY(2, 1 | 8), 8,        1,         LAST(2),     MORE(128), LAST(4),
         LEAVE(3, 1),   MORE(3),  MORE(12),  SAY(3, 0),   LAST(3)};
+    /* Behind each step with a stream a mark or a watermark. */
+    static const char whole[] = {
+        1,  SAY(1, 0),    0, SAY(1, 4),     0, CREDIT(0, 1), 3, SAY(2, 0),
+        48, SAY(2, 8),    0, CREDIT(1, 30), 0, SAY(1, 128),  0, CREDIT(0, 30),
+        6,  SAY(1, 0),    0, SAY(1, 0),     0, SAY(1, 0),    0, LEAVE(0, 48),
+        6,  LEAVE(1, 48), 6, LEAVE(2, 48),  0};
+    static const char again[] = {
+        1, SAY(1, 0),    0, SAY(2, 0),    64, CREDIT(0, 0), 2, LEAVE(0, 30),
+        3, LEAVE(1, 30), 0, LEAVE(2, 30), 0};
+    static const char above[] = {1, CREDIT(0, 9), 9, SAY(1, 0),    0,
+                                 0, MORE(1),      8, LEAVE(1, 48), 9};
 
+    save_steps("numbered_client", "whole", whole, sizeof whole);
+    save_steps("numbered_client", "again", again, sizeof again);
+    save_steps("numbered_client", "above", above, sizeof above);
     save_steps("numbered", "numbered", numbered, sizeof numbered);
     save_steps("numbered", "lies", lies, sizeof lies);
     save_steps("stream", "talk", talk, sizeof talk);
