@@ -26,7 +26,7 @@
 #include <string.h>
 
 #define COUNT 200
-#define CALL_MS 60000
+#define CALL_MS 120000
 
 static bool on_postgres;
 

@@ -17,7 +17,7 @@
 
 #define STOP_MS 20000
 #define RUN_MS 60000
-#define READY_MS 30000
+#define READY_MS 60000
 #define SHOWN 4096
 
 static int64_t

@@ -21,7 +21,7 @@ pid_t child_start(const struct child_options *options,
 
 /* Start a server that first says "listening on ADDRESS", into a log that is
  * written anew, and wait until it has; it may be dead again by then. 0: it died
- * before, or says nothing for 30 s (and is killed). */
+ * before, or says nothing for 60 s (and is killed). */
 pid_t child_serve(const struct child_options *options,
                   const char *const *arguments);
 
