@@ -1,8 +1,11 @@
 #include "shield.h"
 
+#include <idem/burst.h>
+
 #include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -29,6 +32,7 @@ static void
 write_epoch(struct idem_shield *shield, const char *epoch)
 {
     shield->epoch_known = epoch[0] != 0;
+    snprintf(shield->epoch_text, sizeof(shield->epoch_text), "%s", epoch);
     idem_sha256_of(idem_bytes_of(epoch), shield->epoch);
 }
 
@@ -175,6 +179,12 @@ is_idle(const struct idem_shield *shield)
     return !shield->new_looks.first && !shield->new_fills.first;
 }
 
+static void
+wake_later(void *with)
+{
+    shield_wake(with);
+}
+
 void
 idem_shield_look(struct idem_shield *shield, struct idem_shield_look *look)
 {
@@ -189,7 +199,7 @@ idem_shield_look(struct idem_shield *shield, struct idem_shield_look *look)
     first = is_idle(shield);
     shield_looks_push(&shield->new_looks, look);
     pthread_mutex_unlock(&shield->lock);
-    if (first)
+    if (first && !idem_burst_put_off(wake_later, shield))
         shield_wake(shield);
 }
 
@@ -264,7 +274,8 @@ idem_shield_set_epoch(struct idem_shield *shield, const char *epoch)
     if (shield->pinned)
         return;
     pthread_mutex_lock(&shield->lock);
-    write_epoch(shield, epoch);
+    if (strcmp(shield->epoch_text, epoch) != 0)
+        write_epoch(shield, epoch);
     pthread_mutex_unlock(&shield->lock);
 }
 

@@ -29,6 +29,7 @@ struct idem_shield {
     struct shield_fills new_fills;
     bool stopping;
     bool epoch_known;
+    char epoch_text[IDEM_EPOCH_MAX]; /* as it was set */
     uint8_t epoch[IDEM_SHA256_SIZE];
 
     pthread_t thread;

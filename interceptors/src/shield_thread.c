@@ -1,5 +1,7 @@
 #include "shield.h"
 
+#include <idem/call.h>
+
 #include <poll.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -140,12 +142,20 @@ wait_and_read(struct idem_shield *shield)
 }
 
 static void
-tell(struct idem_shield *shield)
+tell_each(void *with)
 {
+    struct idem_shield *shield = with;
     struct idem_shield_look *look;
 
     while ((look = shield_looks_pop(&shield->answered)))
         look->done(look);
+}
+
+static void
+tell(struct idem_shield *shield)
+{
+    if (shield->answered.first)
+        idem_call_resume_all(tell_each, shield);
 }
 
 static void

@@ -5,8 +5,6 @@
 #include <idem/digest.h>
 
 #include <openssl/crypto.h>
-#include <openssl/evp.h>
-#include <openssl/hmac.h>
 #include <openssl/sha.h>
 
 #include <endian.h>
@@ -14,29 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Fetched once: OpenSSL 3 looks an algorithm up by name at each implicit use,
- * which costs more than to hash a small message. Lives as long as the process.
- */
-static EVP_MD *sha256_md;
-static pthread_once_t sha256_once = PTHREAD_ONCE_INIT;
-
 /* The n-th is of a byte with n more bytes behind it. */
 static uint32_t crc32c_tables[4][256];
 static pthread_once_t crc32c_once = PTHREAD_ONCE_INIT;
-
-static void
-fetch_sha256(void)
-{
-    sha256_md = EVP_MD_fetch(NULL, "SHA2-256", NULL);
-    IDEM_ASSERT(sha256_md);
-}
-
-static const EVP_MD *
-sha256(void)
-{
-    pthread_once(&sha256_once, fetch_sha256);
-    return sha256_md;
-}
 
 static void
 fill_crc32c_tables(void)
@@ -129,19 +107,35 @@ idem_sha256_of(struct idem_bytes bytes, uint8_t hash[IDEM_SHA256_SIZE])
     idem_sha256_finish(sha, hash);
 }
 
+/* One half of RFC 2104: the hash of the padded key and some bytes. */
+static void
+hash_padded(const uint8_t key[SHA256_CBLOCK], uint8_t pad,
+            struct idem_bytes bytes, uint8_t hash[IDEM_SHA256_SIZE])
+{
+    struct idem_sha256 *sha = idem_sha256_new();
+    uint8_t block[SHA256_CBLOCK];
+
+    for (size_t i = 0; i < sizeof(block); i++)
+        block[i] = key[i] ^ pad;
+    idem_sha256_add(sha, block, sizeof(block));
+    idem_sha256_add(sha, bytes.data, bytes.size);
+    idem_sha256_finish(sha, hash);
+    OPENSSL_cleanse(block, sizeof(block));
+}
+
 void
 idem_hmac_sha256(struct idem_bytes secret, struct idem_bytes bytes,
                  uint8_t tag[IDEM_SHA256_SIZE])
 {
-    /* NULL would mean the key of before. */
-    const void *key = secret.data ? (const void *)secret.data : "";
+    uint8_t key[SHA256_CBLOCK] = {0}, inner[IDEM_SHA256_SIZE];
 
-    IDEM_ASSERT(secret.size <= INT32_MAX);
-
-    bool done = HMAC(sha256(), key, (int)secret.size, bytes.data, bytes.size,
-                     tag, NULL) != NULL;
-
-    IDEM_ASSERT(done);
+    if (secret.size > sizeof(key))
+        idem_sha256_of(secret, key);
+    else if (secret.size > 0)
+        memcpy(key, secret.data, secret.size);
+    hash_padded(key, 0x36, bytes, inner);
+    hash_padded(key, 0x5c, (struct idem_bytes){inner, sizeof(inner)}, tag);
+    OPENSSL_cleanse(key, sizeof(key));
 }
 
 bool

@@ -70,7 +70,7 @@ digests_are_those_of_the_standards(void **state)
 {
     uint8_t hash[IDEM_SHA256_SIZE], parts[IDEM_SHA256_SIZE];
     struct idem_sha256 *sha = idem_sha256_new();
-    uint8_t zeros[32] = {0};
+    uint8_t zeros[32] = {0}, secret[131];
 
     (void)state;
     idem_sha256_of(idem_bytes_of("abc"), hash);
@@ -93,6 +93,14 @@ digests_are_those_of_the_standards(void **state)
     assert_hex(hash, sizeof(hash),
                "b613679a0814d9ec772f95d778c35fc5"
                "ff1697c493715653c6c712144292c5ad");
+    memset(secret, 0xaa, sizeof(secret)); /* RFC 4231, case 6 */
+    idem_hmac_sha256((struct idem_bytes){secret, sizeof(secret)},
+                     idem_bytes_of("Test Using Larger Than Block-Size Key - "
+                                   "Hash Key First"),
+                     hash);
+    assert_hex(hash, sizeof(hash),
+               "60e431591ee0b67f0d8a26aacbf5b77f"
+               "8e0bc6213728c5140546040f0ee37f54");
     assert_int_equal(idem_crc32c(idem_bytes_of("123456789")), 0xE3069283);
     assert_int_equal(idem_crc32c((struct idem_bytes){zeros, 32}), 0x8A9136AA);
 }
