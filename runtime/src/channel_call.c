@@ -6,8 +6,6 @@
 #include "stream.h"
 #include "worker.h"
 
-#include <errno.h>
-#include <semaphore.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,13 +20,6 @@ _Static_assert(sizeof(struct client_call) + ARENA_SPARE <= ARENA_FIRST,
 
 /* A call of the client: begun, walked, told; and its handle. */
 
-/* A thread in a blocking stub. Its semaphore may end as soon as it is awake,
- * also before sem_post has returned (POSIX; glibc since 2.21), and wakes it
- * once: under a lock it would wake, wait for the lock and wake again. */
-struct waiter {
-    sem_t told;
-};
-
 static _Thread_local struct client_call *starting; /* on this stack */
 static _Thread_local unsigned callbacks;           /* on this stack */
 
@@ -41,6 +32,7 @@ channel_in_callback(void)
 void
 channel_enter_callback(void)
 {
+    waiter_wake_told();
     callbacks++;
 }
 
@@ -97,14 +89,6 @@ fire_later(struct idem_timer *timer)
 }
 
 static void
-wake(struct waiter *waiter)
-{
-    int rc = sem_post(&waiter->told);
-
-    IDEM_ASSERT(rc == 0);
-}
-
-static void
 finish(struct call *base)
 {
     struct client_call *call = client_call_of(base);
@@ -114,7 +98,8 @@ finish(struct call *base)
         channel_stream_over(call);
     } else if (call->waiter) {
         channel_leave(call);
-        wake(call->waiter);
+        gather_told(call->channel);
+        waiter_tell(call->channel, call->waiter);
     } else if (call->channel->loop_fd >= 0) {
         loop_put(call);
     } else if (starting == call) {
@@ -295,12 +280,13 @@ idem_channel_start(struct idem_channel *channel,
 }
 
 static void
-wait_for(struct waiter *waiter)
+wait_for(struct idem_channel *channel, struct waiter *waiter)
 {
     workers_will_block();
-    while (sem_wait(&waiter->told) != 0)
-        IDEM_ASSERT(errno == EINTR);
-    sem_destroy(&waiter->told);
+    if (waiter->holds)
+        gather_await(channel, waiter);
+    (void)waiter_wait(channel, waiter, INT64_MAX);
+    gather_awake(channel);
 }
 
 static enum idem_status
@@ -337,10 +323,10 @@ idem_channel_call(struct idem_channel *channel,
         return refuse_blocking(outcome);
     call = channel_new_call(channel, method, options);
     base = &call->call.base;
-    (void)sem_init(&waiter.told, 0, 0); /* fails for shared ones only */
+    waiter_init(&waiter);
     call->waiter = &waiter;
     channel_run(call, request, options);
-    wait_for(&waiter);
+    wait_for(channel, &waiter);
     channel_unpack_for_caller(call, reply);
     if (options->trailers)
         channel_copy_trailers(options->trailers, &base->trailers);

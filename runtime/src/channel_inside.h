@@ -4,6 +4,7 @@
 #include "address.h"
 #include "call.h"
 #include "channel.h"
+#include "channel_gather.h"
 #include "connection.h"
 #include "streams.h"
 #include "target.h"
@@ -120,6 +121,9 @@ struct idem_channel {
     atomic_size_t buffered;      /* bytes of requests that wait or fly */
     atomic_uint codecs; /* that the server of the last link takes; all at first
                          */
+
+    atomic_uint turns[WAITER_WORDS]; /* what its waiters sleep on */
+    struct gathering gathering;
 
     pthread_mutex_t lock; /* guards the rest */
     pthread_cond_t idle;  /* something that close waits for is over */

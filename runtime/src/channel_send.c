@@ -88,6 +88,7 @@ put_and_flush(struct idem_channel *channel, struct client_call *call)
     struct address *used_up = NULL;
     struct link *link = NULL;
     enum idem_step step;
+    bool held = false;
 
     pthread_mutex_lock(&channel->lock);
     step = put(channel, call, &link);
@@ -95,6 +96,7 @@ put_and_flush(struct idem_channel *channel, struct client_call *call)
         if (!connection_gathers(link->connection)) {
             connection = link->connection;
             connection_ref(connection);
+            held = gather_hold(call, connection);
         }
         if (link_used_up(link)) {
             used_up = link->address;
@@ -102,10 +104,12 @@ put_and_flush(struct idem_channel *channel, struct client_call *call)
         }
     }
     pthread_mutex_unlock(&channel->lock);
-    if (connection) {
+    if (held)
+        gather_check(channel);
+    else if (connection)
         connection_flush(connection);
+    if (connection)
         connection_unref(connection);
-    }
     if (used_up)
         address_renew(used_up);
     return step;
