@@ -18,15 +18,21 @@ fail_there(void *with)
     return NULL;
 }
 
+static void *
+talk(void *with)
+{
+    pthread_setname_np(pthread_self(), "talker");
+    return fail_there(with);
+}
+
 static void
 fails_on_a_thread(void **state)
 {
     pthread_t thread;
 
     (void)state;
-    assert_int_equal(
-        pthread_create(&thread, NULL, fail_there, (char[]){"its words"}), 0);
-    pthread_setname_np(thread, "talker");
+    assert_int_equal(pthread_create(&thread, NULL, talk, (char[]){"its words"}),
+                     0);
     pthread_join(thread, NULL);
 }
 
