@@ -254,7 +254,7 @@ retry_say_stop(struct idem_outcome *outcome, enum idem_stop stop)
     memcpy(last, outcome->message, sizeof last);
     outcome->status = IDEM_DEADLINE_EXCEEDED;
     snprintf(outcome->message, sizeof outcome->message,
-             "%s; the last one: %s: %.160s", idem_stop_text(stop),
+             "%s; the last attempt: %s: %.160s", idem_stop_text(stop),
              idem_status_name(outcome->last_status), last);
 }
 

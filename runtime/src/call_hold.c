@@ -59,23 +59,39 @@ fail_interrupted(struct call *call, enum idem_status status)
                    waited_for ? waited_for : "");
 }
 
+/* On the answer's way. What waits for another attempt tells of the last one,
+ * as what has no time for another does (outcome.h). */
+static void
+replace_answer(struct call *call, enum idem_status status)
+{
+    struct idem_outcome *outcome = &call->base.outcome;
+    char last[IDEM_MESSAGE_MAX];
+
+    outcome->status = status;
+    call->base.trailers = (struct idem_metadata){0}; /* of another end */
+    if (outcome->last_status == IDEM_OK) {
+        outcome->reason[0] = 0;
+        snprintf(outcome->message, sizeof outcome->message, "%s",
+                 interrupt_text(call, status));
+        return;
+    }
+    memcpy(last, outcome->message, sizeof last);
+    snprintf(outcome->message, sizeof outcome->message,
+             "%s; the last attempt: %s: %.160s", interrupt_text(call, status),
+             idem_status_name(outcome->last_status), last);
+}
+
 static enum idem_step
 answer_interrupted(struct call *call)
 {
     enum idem_status status = interrupt_of(call);
-    struct idem_outcome *outcome = &call->base.outcome;
 
     if (!call->up) {
         fail_interrupted(call, status);
         return IDEM_ANSWER;
     }
-    if (outcome->status != IDEM_OK) {
-        outcome->status = status;
-        outcome->reason[0] = 0;
-        snprintf(outcome->message, sizeof(outcome->message), "%s",
-                 interrupt_text(call, status));
-        call->base.trailers = (struct idem_metadata){0}; /* of another end */
-    }
+    if (call->base.outcome.status != IDEM_OK)
+        replace_answer(call, status);
     return IDEM_NEXT;
 }
 

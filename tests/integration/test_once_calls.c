@@ -7,6 +7,7 @@
 #include <string.h>
 
 #define MANY 50
+#define CALLS_MAX 20
 
 static effects_add_request
 request_of(int64_t amount)
@@ -389,6 +390,23 @@ a_deadline_shorter_than_the_handler_leaves_one_effect(void **state)
     called_free(&last);
 }
 
+/* On a busy machine the deadline may also come in an attempt, which then has no
+ * answer: then again. */
+static void
+call_until_told(struct stage *stage, const effects_add_request *request,
+                const struct idem_call_options *options,
+                struct idem_outcome *outcome)
+{
+    for (unsigned i = 0; i < CALLS_MAX; i++) {
+        assert_int_equal(effects_add_or_busy(stage->channels[0], request, NULL,
+                                             options, outcome),
+                         IDEM_DEADLINE_EXCEEDED);
+        if (outcome->last_status != IDEM_DEADLINE_EXCEEDED)
+            return;
+    }
+    fail_msg("each of %d calls had an attempt to its deadline", CALLS_MAX);
+}
+
 static void
 a_method_that_rejects_is_busy_and_then_replays(void **state)
 {
@@ -403,9 +421,7 @@ a_method_that_rejects_is_busy_and_then_replays(void **state)
     effects_hold(&stage->effects);
     thread = stage_start(stage, 0, effects_add_or_busy, "once-15", &request);
     effects_await(&stage->effects, 1);
-    assert_int_equal(effects_add_or_busy(stage->channels[0], &request, NULL,
-                                         &options, &outcome),
-                     IDEM_DEADLINE_EXCEEDED);
+    call_until_told(stage, &request, &options, &outcome);
     assert_int_equal(outcome.last_status, IDEM_ABORTED);
     assert_string_equal(outcome.reason, IDEM_KEY_RUNNING);
     effects_open(&stage->effects);

@@ -220,6 +220,7 @@ roll_back(struct retry_call *call, unsigned n)
     struct idem_call *base = &call->call.base;
 
     say(call, IDEM_ABORTED, IDEM_EFFECT_ROLLED_BACK);
+    strcpy(base->outcome.reason, "THE_SERVERS_OWN");
     strcpy(base->outcome.message, "the server's own words");
     assert_int_equal(idem_metadata_add(&base->trailers, base->arena,
                                        idem_bytes_of("why"), idem_bytes_of("x"),
@@ -263,8 +264,8 @@ the_last_answer_is_the_callers_when_attempts_run_out(void **state)
     retry_call_free(call);
 }
 
-/* rpc 10, 77: and the effect is what the attempts had, not a guess; what came
- * beside the failure does not go with the end. */
+/* rpc 10, 77: and the effect is what the attempts had, not a guess; the last
+ * answer is not lost, but for what came beside it. */
 static void
 giving_up_in_a_pause_ends_the_call_at_once(void **state)
 {
@@ -277,6 +278,11 @@ giving_up_in_a_pause_ends_the_call_at_once(void **state)
     call_interrupt(&call->call, IDEM_CANCELLED);
     assert_outcome(call, IDEM_CANCELLED, IDEM_EFFECT_ROLLED_BACK);
     assert_int_equal(call->outcome.stop, IDEM_STOP_INTERRUPTED);
+    assert_int_equal(call->outcome.last_status, IDEM_ABORTED);
+    assert_string_equal(call->outcome.reason, "THE_SERVERS_OWN");
+    assert_string_equal(call->outcome.message,
+                        "the caller gave the call up; the last attempt: "
+                        "ABORTED: the server's own words");
     assert_false(call->trailers);
     retry_world_advance_ns(&w, 60000 * MS);
     assert_int_equal(call->sends, 1);

@@ -43,8 +43,9 @@ struct idem_outcome {
     unsigned attempts;   /* that were begun; 0 when none was. Interceptors on
                           * the way up see those so far */
     enum idem_stop stop; /* client: why no attempt followed */
-    /* Client: of the last attempt. It differs from status when the next one
-     * would have begun after the deadline; reason and message tell of it. */
+    /* Client: of the last attempt. It differs from status when the call ended
+     * in the pause before the next one, or because that would have begun after
+     * the deadline; reason and message tell of it. */
     enum idem_status last_status;
     int64_t retry_after_ms; /* the server's wish, or IDEM_RETRY_NEVER; -1 when
                              * it has none */
