@@ -46,8 +46,8 @@ fire(struct idem_timer *timer)
     struct connection *connection = link->connection;
     bool goes_on;
 
-    connection_ref(connection); /* the timer's own is another's when it runs on
-                                 */
+    /* The timer's own is another's when it runs on. */
+    connection_ref(connection);
     pthread_mutex_lock(&channel->lock);
     go_round(link);
     goes_on = link->arms;

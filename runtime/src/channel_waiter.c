@@ -21,15 +21,13 @@
 
 enum { AWAKE, ASLEEP, TOLD };
 
-#define BITS 32 /* of a word */
-#define TOLD_MAX                                                               \
-    16 /* waits for the end of a burst; more are woken in between */
+#define BITS 32     /* of a word */
+#define TOLD_MAX 16 /* wait for the end of a burst; then they are woken */
 #define NS_PER_S 1000000000
 
 /* Whom this thread has told and not woken. */
 static _Thread_local struct {
-    struct idem_channel
-        *channel; /* theirs, a reference; NULL: there are none */
+    struct idem_channel *channel; /* a reference; NULL: there are none */
     unsigned n;
     uint32_t bits[WAITER_WORDS];
 } told;

@@ -299,7 +299,7 @@ a_key_of_a_killed_owner_is_free_before_its_statement_ends(void **state)
 
     world_call(&call, world);
     child = child_start(
-        &options, (const char *const[]){"/proc/self/exe", "--hang",
+        &options, (const char *const[]){child_same_program(), "--hang",
                                         postgres_conninfo(world->postgres),
                                         call.key, NULL});
     assert_true(postgres_wait(world->postgres, 20000,

@@ -10,10 +10,12 @@
 
 #define CROWD 20
 
-/* Its session ends with its transaction. */
-static void
-assert_session_ends(struct postgres_world *world, const char *sql)
+/* Its session ends with its transaction, however that ends. What completing it
+ * said. */
+static enum idem_verdict
+end_session_by(struct postgres_world *world, const char *sql)
 {
+    enum idem_verdict verdict;
     struct suite_call call;
     char gone[128];
 
@@ -24,10 +26,11 @@ assert_session_ends(struct postgres_world *world, const char *sql)
              (int)world_backend(&call));
     assert_int_equal(idem_sql(call.ticket.tx, NULL, NULL, sql, IDEM_NO_VALUES),
                      IDEM_OK);
-    assert_int_equal(call_complete(&call, IDEM_OK, "paid"), IDEM_VERDICT_MINE);
+    verdict = call_complete(&call, IDEM_OK, "paid");
     if (!postgres_wait(world->postgres, 10000, gone))
         fail_msg("the session goes on after %s", sql);
     call_close(&call);
+    return verdict;
 }
 
 /* A table of the session hides the one of all: what the next call writes would
@@ -45,7 +48,7 @@ a_table_of_the_session_goes_with_its_call(void **state)
     struct suite_call call;
 
     for (size_t i = 0; i < sizeof makes / sizeof *makes; i++)
-        assert_session_ends(world, makes[i]);
+        assert_int_equal(end_session_by(world, makes[i]), IDEM_VERDICT_MINE);
     for (int i = 0; i < CROWD; i++) {
         world_call(&call, world);
         world_pay(&call);
@@ -57,8 +60,10 @@ a_table_of_the_session_goes_with_its_call(void **state)
 static void
 a_block_that_sets_goes_with_its_session(void **state)
 {
-    assert_session_ends(*state,
-                        "DO $$ BEGIN SET search_path = pg_catalog; END $$");
+    assert_int_equal(
+        end_session_by(*state,
+                       "DO $$ BEGIN SET search_path = pg_catalog; END $$"),
+        IDEM_VERDICT_MINE);
 }
 
 /* … of transaction STATEMENT, where many calls share one. */
@@ -128,7 +133,6 @@ a_connection_left_with_unread_results_is_thrown_away(void **state)
     assert_runs_again(world, &call);
 }
 
-/* Its session ends with its transaction, however that ends. */
 static void
 what_a_handler_set_does_not_reach_the_next_one(void **state)
 {
@@ -140,25 +144,9 @@ what_a_handler_set_does_not_reach_the_next_one(void **state)
         "SELECT pg_advisory_lock(7)",
         "CREATE TEMP TABLE mine (x INT)",
     };
-    struct postgres_world *world = *state;
 
-    for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
-        struct suite_call call;
-        char gone[128];
-
-        world_call(&call, world);
-        assert_int_equal(call_claim(&call), IDEM_VERDICT_MINE);
-        snprintf(gone, sizeof(gone),
-                 "SELECT count(*) = 0 FROM pg_stat_activity WHERE pid = %d",
-                 (int)world_backend(&call));
-        assert_int_equal(
-            idem_sql(call.ticket.tx, NULL, NULL, changes[i], IDEM_NO_VALUES),
-            IDEM_OK);
-        (void)call_complete(&call, IDEM_OK, "paid");
-        if (!postgres_wait(world->postgres, 10000, gone))
-            fail_msg("the session goes on after %s", changes[i]);
-        call_close(&call);
-    }
+    for (size_t i = 0; i < sizeof changes / sizeof *changes; i++)
+        (void)end_session_by(*state, changes[i]);
 }
 
 /* What is told as done is on the disk (semantics.md 6, trap 10). */

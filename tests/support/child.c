@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <limits.h>
 #include <pwd.h>
 #include <signal.h>
 #include <stdio.h>
@@ -41,6 +42,17 @@ child_wait_until(bool (*look)(void *with), void *with, int timeout_ms)
         nanosleep(&pause, NULL);
     }
     return true;
+}
+
+const char *
+child_same_program(void)
+{
+    static char path[PATH_MAX];
+    ssize_t n = readlink("/proc/self/exe", path, sizeof path - 1);
+
+    assert_true(n > 0);
+    path[n] = '\0';
+    return path;
 }
 
 static void

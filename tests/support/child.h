@@ -15,6 +15,10 @@ struct child_options {
     const char *folder; /* to start in; NULL: the test's own */
 };
 
+/* The path of this program, to start it again; the room ends with the process.
+ * /proc/self/exe, started, is valgrind where that runs it. */
+const char *child_same_program(void);
+
 /* arguments end with NULL; the first is the program, by path or name. */
 pid_t child_start(const struct child_options *options,
                   const char *const *arguments);

@@ -48,7 +48,7 @@ be_a_failing_test(void)
 static void
 run_as(const char *what, char *text, size_t room)
 {
-    const char *const arguments[] = {"/proc/self/exe", what, NULL};
+    const char *const arguments[] = {child_same_program(), what, NULL};
     struct child_options options = {0};
     struct tempdir dir;
     char log[TEMPDIR_MAX + 8];
