@@ -3,7 +3,8 @@
  *
  * The steps are not listed here: a first call writes down the fault points that
  * it reaches, and each of them is then where a server dies. A new step cannot
- * escape. */
+ * escape. What a probe finds out is enumerated twice: the server that asks it
+ * dies, too. */
 #include "crash_site.h"
 
 #include "child.h"
@@ -274,6 +275,77 @@ a_key_that_is_probed_is_done_once_wherever_its_server_dies(void **state)
     do_wherever_its_server_dies(*state, effects_push_probe, 1);
 }
 
+/* --- A server dies, and so does the next one, which asks the probe --- */
+
+/* The first server dies there; the second one has that variable, for its own
+ * faults, while the same call goes on. */
+static void
+begin_again(struct crash_site *site, const char *point, struct attempt *attempt,
+            const char *variable, const char *value)
+{
+    char plan[POINT_SIZE + 16];
+
+    snprintf(plan, sizeof(plan), "%s:1:kill", point);
+    attempt->site = site;
+    attempt->call = effects_push_probe;
+    checker_key(site->checker, attempt->key, CHECKER_RUN_AGAIN, INT64_MAX);
+    crash_site_start(site, "IDEM_FAULT", plan);
+    pthread_create(&attempt->thread, NULL, run, attempt);
+    if (!child_wait_until(crash_site_is_dead, site, READY_MS))
+        fail_msg("%s: the first server lives", point);
+    crash_site_start(site, variable, value);
+}
+
+static void
+end_once(struct crash_site *site, const char *point, struct attempt *attempt)
+{
+    pthread_join(attempt->thread, NULL);
+    complain(point, attempt);
+    assert_int_equal(attempt->status, IDEM_OK);
+    assert_int_equal(effects_pushes(site->push_log, attempt->key), 1);
+    tell(attempt);
+    child_stop(site->server, SIGKILL);
+}
+
+static void
+probe_twice(struct crash_site *site, const char *first)
+{
+    struct attempt found = {.key = "found"};
+    struct points points;
+
+    begin_again(site, first, &found, "IDEM_FAULT_LOG", site->points);
+    end_once(site, first, &found);
+    points_read(&points, site->points);
+    for (unsigned i = 0; i < points.n; i++) {
+        struct attempt attempt = {0};
+        char plan[POINT_SIZE + 16];
+
+        snprintf(plan, sizeof(plan), "%s:1:kill", points.name[i]);
+        snprintf(attempt.key, sizeof(attempt.key), "then-%.50s",
+                 points.name[i]);
+        begin_again(site, first, &attempt, "IDEM_FAULT", plan);
+        if (!child_wait_until(crash_site_is_dead, site, READY_MS))
+            fail_msg("%s, then %s: the server lives", first, points.name[i]);
+        crash_site_start(site, NULL, NULL);
+        end_once(site, points.name[i], &attempt);
+    }
+    crash_site_check(site);
+}
+
+/* Fault 9: what is to be found is that it was done. */
+static void
+a_probe_of_what_was_done_may_die_anywhere(void **state)
+{
+    probe_twice(*state, "once.handler.after");
+}
+
+/* … and that it was not, so that the handler runs behind the probe. */
+static void
+so_may_one_of_what_was_not_done(void **state)
+{
+    probe_twice(*state, "once.handler.before");
+}
+
 /* Argument: "sqlite" or "postgres", the authority. */
 int
 main(int argc, char **argv)
@@ -289,7 +361,10 @@ main(int argc, char **argv)
              a_held_key_is_done_once_or_in_doubt_wherever_its_server_dies),    \
         TEST(site, so_is_one_that_marks_its_steps),                            \
         TEST(site, a_key_that_may_run_again_is_done_wherever_its_server_dies), \
-        TEST(site, a_key_that_is_probed_is_done_once_wherever_its_server_dies)
+        TEST(site,                                                             \
+             a_key_that_is_probed_is_done_once_wherever_its_server_dies),      \
+        TEST(site, a_probe_of_what_was_done_may_die_anywhere),                 \
+        TEST(site, so_may_one_of_what_was_not_done)
     const struct CMUnitTest alone[] = {TESTS(crash_site_on_sqlite)};
     const struct CMUnitTest both[] = {
         TESTS(crash_site_on_postgres_and_redis),
