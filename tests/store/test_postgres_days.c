@@ -5,8 +5,8 @@
 #include <string.h>
 #include <time.h>
 
-/* Days, migrations and what the epoch says. The database's clock cannot be
- * moved, so days are put into its past. */
+/* Days, migrations and what the epoch says. The database's clock is not
+ * moved here (test_postgres_clock.c does): days are put into its past. */
 
 #define DAY_MS INT64_C(86400000)
 
