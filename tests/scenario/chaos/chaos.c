@@ -12,6 +12,7 @@
 #include "harm.h"
 #include "memory.h"
 #include "sessions.h"
+#include "streams.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -60,13 +61,15 @@ tell_cached(struct redis *redis, struct checker *checker)
 }
 
 static unsigned
-check(struct site *site, struct calls *calls, struct sessions *sessions)
+check(struct site *site, struct calls *calls, struct sessions *sessions,
+      struct streams *streams)
 {
     struct checker *checker = checker_new();
     unsigned violations;
 
     calls_tell(calls, checker);
     sessions_tell(sessions, checker);
+    streams_tell(streams, checker);
     checker_read_postgres(checker, postgres_conninfo(site->postgres));
     checker_read_log(checker, site->push_log);
     tell_cached(redis_house_master(site->redis), checker);
@@ -132,6 +135,7 @@ run(const struct chaos_options *options)
     struct site site;
     struct calls *calls;
     struct sessions *sessions;
+    struct streams *streams;
     unsigned done[HARMS] = {0}, violations;
     struct memory_watch memory = {{0, 0}};
     bool clean, rest, flat;
@@ -139,25 +143,29 @@ run(const struct chaos_options *options)
     site_open(&site, options->outside);
     calls = calls_start(&site, options);
     sessions = sessions_start(&site, options);
+    streams = streams_start(&site, options);
     do_harm(&site, calls, options, done, &memory);
     if (count_fallen(&site) > 0)
         exit(1); /* nobody would answer the calls that settle */
     calls_settle(calls);
     sessions_settle(sessions);
+    streams_settle(streams);
     print(&site, calls, done);
     sessions_print(sessions);
+    streams_print(streams);
     if (count_fallen(&site) > 0)
         exit(1);
     rest = is_at_rest(&site);
     flat = memory_is_flat(&memory) || options->seconds < LONG_S;
     clean = leaves_no_connection(&site);
-    violations = check(&site, calls, sessions);
+    violations = check(&site, calls, sessions, streams);
     printf("seed %" PRIu64 ": %u rules broken, connections %s, at the end %s, "
            "memory %s\n",
            options->seed, violations, clean ? "none left" : "LEFT",
            rest ? "at rest" : "BLOCKED", flat ? "flat" : "GROWING");
     calls_free(calls);
     sessions_free(sessions);
+    streams_free(streams);
     site_close(&site);
     return options->outside ? violations == 0
                             : violations > 0 || !clean || !rest || !flat;
