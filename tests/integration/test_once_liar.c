@@ -5,6 +5,7 @@
  *    test_once_liar [CALLS]        1,000,000 for the long run */
 #include "support.h"
 
+#include "checker.h"
 #include "child.h"
 #include "effects.h"
 #include "fake_redis.h"
@@ -36,6 +37,8 @@ struct liar_world {
     struct idem_server *server;
     struct idem_channel *channel;
     int64_t numbers[KEYS]; /* of the effect under each key */
+    pthread_mutex_t telling;
+    struct checker *checker; /* of all calls; under telling */
 };
 
 static void
@@ -93,6 +96,8 @@ setup(void **state)
     tempdir_open(&world->dir);
     tempdir_file(&world->dir, "books", world->books, sizeof(world->books));
     effects_init(&world->effects, NULL);
+    pthread_mutex_init(&world->telling, NULL);
+    world->checker = checker_new();
     world->fake = fake_redis_start();
     open_shield(world);
     open_server(world);
@@ -109,9 +114,27 @@ teardown(void **state)
     idem_server_free(world->server);
     fake_redis_free(world->fake);
     effects_fini(&world->effects);
+    checker_free(world->checker);
+    pthread_mutex_destroy(&world->telling);
     tempdir_close(&world->dir);
     free(world);
     return 0;
+}
+
+static void
+tell(struct liar_world *world, const char *key, struct checker_call *told,
+     const struct idem_outcome *outcome)
+{
+    told->key = key;
+    told->ended_ns = idem_clock_system()->monotonic_ns(idem_clock_system());
+    told->status = outcome->status;
+    told->effect = outcome->effect;
+    told->final = outcome->final;
+    told->reason = outcome->reason;
+    pthread_mutex_lock(&world->telling);
+    checker_key(world->checker, key, CHECKER_RUN_ONCE, INT64_MAX);
+    checker_call(world->checker, told);
+    pthread_mutex_unlock(&world->telling);
 }
 
 /* Every key has its amount, and its effect a number of its own. */
@@ -121,6 +144,8 @@ add(struct liar_world *world, unsigned key, int64_t amount, int64_t *number,
 {
     effects_add_request request = EFFECTS_ADD_REQUEST_INIT;
     struct idem_call_options options = {.timeout_ms = 60000};
+    struct checker_call told = {
+        .began_ns = idem_clock_system()->monotonic_ns(idem_clock_system())};
     effects_add_reply *reply = NULL;
     char text[32];
     enum idem_status status;
@@ -133,8 +158,11 @@ add(struct liar_world *world, unsigned key, int64_t amount, int64_t *number,
     *number = 0;
     if (reply) {
         *number = reply->amount == amount ? reply->number : -1;
+        told.reply = (uint64_t)reply->number + 1;
+        told.foreign = reply->amount != amount;
         effects_add_reply_free(reply);
     }
+    tell(world, text, &told, outcome);
     return status;
 }
 
@@ -274,6 +302,18 @@ lie(struct liar_world *world, enum fake_redis_lie lie)
     }
 }
 
+/* In peace: so the last word of each key is its own. */
+static void
+ask_each_key_once_more(struct liar_world *world)
+{
+    struct caller caller = {.world = world};
+
+    fake_redis_lie(world->fake, FAKE_REDIS_HONEST, 0);
+    for (unsigned key = 0; key < KEYS; key++)
+        repeat(&caller, key);
+    assert_string_equal(caller.wrong, "");
+}
+
 static void
 no_lie_makes_an_execution_or_shows_anothers_answer(void **state)
 {
@@ -294,6 +334,9 @@ no_lie_makes_an_execution_or_shows_anothers_answer(void **state)
                   (unsigned long long)shield_counts(world).failed,
                   (unsigned long long)shield_counts(world).hits);
     assert_true(shield_counts(world).hits > 0);
+    ask_each_key_once_more(world);
+    checker_read_sqlite(world->checker, world->books, EFFECTS_KEYS);
+    assert_int_equal(checker_run(world->checker, 0, checker_print, NULL), 0);
 }
 
 int

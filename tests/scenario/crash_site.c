@@ -119,9 +119,10 @@ void
 crash_site_check(struct crash_site *site)
 {
     if (site->postgres)
-        checker_read_postgres(site->checker, postgres_conninfo(site->postgres));
+        checker_read_postgres(site->checker, postgres_conninfo(site->postgres),
+                              EFFECTS_KEYS);
     else
-        checker_read_sqlite(site->checker, site->books);
+        checker_read_sqlite(site->checker, site->books, EFFECTS_KEYS);
     checker_read_log(site->checker, site->push_log);
     assert_int_equal(checker_run(site->checker, LEASE_MS, checker_print, NULL),
                      0);

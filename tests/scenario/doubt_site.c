@@ -111,9 +111,10 @@ static void
 judge(struct site *site)
 {
     if (site->postgres)
-        checker_read_postgres(site->checker, postgres_conninfo(site->postgres));
+        checker_read_postgres(site->checker, postgres_conninfo(site->postgres),
+                              EFFECTS_KEYS);
     else if (access(site->books, F_OK) == 0)
-        checker_read_sqlite(site->checker, site->books);
+        checker_read_sqlite(site->checker, site->books, EFFECTS_KEYS);
     checker_read_log(site->checker, site->push_log);
     assert_int_equal(checker_run(site->checker, LEASE_MS, checker_print, NULL),
                      0);

@@ -15,6 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define LEASE_MS 200 /* of journal.proto */
+
 /* --- Its servers --- */
 
 static void
@@ -60,6 +62,7 @@ set_up(void **state, bool on_postgres)
     struct idem_error err;
 
     assert_non_null(site);
+    site->checker = checker_new();
     tempdir_open(&site->dir);
     tempdir_file(&site->dir, "books", site->books, sizeof site->books);
     tempdir_file(&site->dir, "pushes", site->pushes, sizeof site->pushes);
@@ -103,11 +106,25 @@ journal_site_down(void **state)
     redis_free(site->redis);
     postgres_free(site->postgres);
     tempdir_close(&site->dir);
+    checker_free(site->checker);
     free(site);
     return 0;
 }
 
 /* --- What is in the books --- */
+
+void
+journal_site_check(struct journal_site *site)
+{
+    if (site->postgres)
+        checker_read_postgres(site->checker, postgres_conninfo(site->postgres),
+                              JOURNAL_KEYS);
+    else
+        checker_read_sqlite(site->checker, site->books, JOURNAL_KEYS);
+    checker_read_log(site->checker, site->pushes);
+    assert_int_equal(checker_run(site->checker, LEASE_MS, checker_print, NULL),
+                     0);
+}
 
 int64_t
 journal_site_ask(const struct journal_site *site, const char *format, ...)
@@ -157,7 +174,7 @@ assert_journal_lines(const struct journal_site *site, const char *session,
     bool ended = false;
 
     assert_non_null(file);
-    while (fscanf(file, "%lld %255s", &read, key) == 2) {
+    while (fscanf(file, "%255s %lld", key, &read) == 2) {
         assert_true(idem_session_split(idem_bytes_of(key), of, &sequence));
         if (strcmp(of, session) != 0)
             continue;

@@ -3,6 +3,7 @@
 
 #include "support.h"
 
+#include "checker.h"
 #include "postgres.h"
 #include "redis.h"
 #include "tempdir.h"
@@ -18,6 +19,7 @@ struct journal_site {
     struct postgres *postgres; /* NULL: sqlite */
     struct redis *redis;
     pid_t servers[2];
+    struct checker *checker; /* of all keys that are written */
 };
 
 /* cmocka fixtures: no server yet. */
@@ -29,6 +31,9 @@ int journal_site_down(void **state);
  * before it listens. NULL: none, and it must listen. */
 void journal_site_serve(struct journal_site *site, unsigned i,
                         const char *variable, const char *value);
+
+/* I1 to I10, of all keys that the checker was told. */
+void journal_site_check(struct journal_site *site);
 
 /* The first value of a query. */
 int64_t journal_site_ask(const struct journal_site *site, const char *format,

@@ -2,6 +2,7 @@
 
 #include "journal.h"
 
+#include <idem/session.h>
 #include <idem/standard.h>
 
 #include <stdio.h>
@@ -118,8 +119,31 @@ assert_answers(const struct journal_site *site,
             1);
 }
 
+/* A session's keys: of each entry, and of the end. The stream is one call,
+ * which says OK for all of them. */
+static void
+tell(struct checker *checker, const struct journal_writer *writer,
+     const char *session)
+{
+    struct checker_call told = {
+        .effect = IDEM_EFFECT_COMMITTED, .final = true, .reason = ""};
+    char key[IDEM_KEY_MAX + 1];
+
+    told.key = key;
+    for (int64_t i = 1; i <= writer->count + 1; i++) {
+        idem_key_of_session(key, session, i);
+        checker_key(checker, key,
+                    writer->kind == JOURNAL_PUSH ? CHECKER_RUN_AGAIN
+                                                 : CHECKER_RUN_ONCE,
+                    INT64_MAX);
+        checker_may_forget(checker, key);
+        if (i <= writer->count || writer->kind != JOURNAL_ASK)
+            checker_call(checker, &told);
+    }
+}
+
 void
-assert_journal_written(const struct journal_site *site,
+assert_journal_written(struct journal_site *site,
                        const struct journal_writer *writer)
 {
     const char *session;
@@ -131,6 +155,7 @@ assert_journal_written(const struct journal_site *site,
                  writer->outcome.message);
     assert_int_equal(writer->outcome.watermark, writer->count);
     session = session_of(writer);
+    tell(site->checker, writer, session);
     if (writer->kind == JOURNAL_PUSH) {
         assert_journal_lines(site, session, writer->count);
         return;

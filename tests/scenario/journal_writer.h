@@ -40,8 +40,8 @@ struct journal_writer {
 /* Begin, with kind, target and count; its thread is the caller's to join. */
 void journal_writer_start(struct journal_writer *writer);
 
-/* All took effect, once and in order. */
-void assert_journal_written(const struct journal_site *site,
+/* All took effect, once and in order; the site's checker is told. */
+void assert_journal_written(struct journal_site *site,
                             const struct journal_writer *writer);
 
 #endif

@@ -92,6 +92,7 @@ survive_steps(struct journal_site *site, enum journal_kind kind, unsigned every)
     find_points(site, kind, &points);
     for (unsigned i = 0; i < points.n; i += every)
         crash_at(site, kind, points.name[i], 1 + points.times[i] / 2);
+    journal_site_check(site);
 }
 
 static void
@@ -143,6 +144,7 @@ two_servers_of_which_one_dies_make_each_effect_once(void **state)
         pthread_join(writers[i].thread, NULL);
         assert_journal_written(site, &writers[i]);
     }
+    journal_site_check(site);
 }
 
 /* --- Cut --- */
@@ -200,9 +202,12 @@ write_over_cuts(struct journal_site *site, enum journal_kind kind)
 static void
 a_connection_that_is_cut_a_hundred_times_costs_nothing(void **state)
 {
-    write_over_cuts(*state, JOURNAL_WRITE);
-    child_stop(((struct journal_site *)*state)->servers[0], SIGKILL);
-    write_over_cuts(*state, JOURNAL_ASK);
+    struct journal_site *site = *state;
+
+    write_over_cuts(site, JOURNAL_WRITE);
+    child_stop(site->servers[0], SIGKILL);
+    write_over_cuts(site, JOURNAL_ASK);
+    journal_site_check(site);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, up, journal_site_down)

@@ -45,6 +45,14 @@ wall_ms(void *with)
     return world->clock.clock.wall_ms(&world->clock.clock);
 }
 
+static void
+tell(void *with, struct checker *checker)
+{
+    struct sqlite_world *world = with;
+
+    checker_read_sqlite(checker, world->path, SUITE_EFFECTS);
+}
+
 void
 sqlite_world_run_raw(struct idem_tx *tx, const char *sql)
 {
@@ -87,6 +95,7 @@ sqlite_world_open(struct sqlite_world *world)
                     .open = open_store,
                     .pass_ms = pass_ms,
                     .wall_ms = wall_ms,
+                    .tell = tell,
                     .commit_raw = commit_raw,
                     .roll_back_raw = roll_back_raw,
                     .clock = &world->clock.clock,

@@ -1,6 +1,8 @@
 #ifndef SUITE_H
 #define SUITE_H
 
+#include "checker.h"
+
 #include <idem/store.h>
 #include <idem/tx.h>
 
@@ -22,6 +24,9 @@ struct suite_factory {
 
     /* The authority's wall clock. */
     int64_t (*wall_ms)(void *with);
+
+    /* Tell the checker all records and all rows of effects. */
+    void (*tell)(void *with, struct checker *checker);
 
     /* COMMIT and ROLLBACK by the connection itself, as a handler must not. */
     void (*commit_raw)(struct idem_tx *tx);
@@ -47,5 +52,7 @@ struct suite_factory {
 /* Runs all; the number of tests that failed. Call it while the process has one
  * thread: the crash tests fork. */
 int suite_run(const struct suite_factory *factory);
+
+#define SUITE_EFFECTS "SELECT key FROM effects"
 
 #endif

@@ -3,6 +3,8 @@
 #include "fault.h"
 #include "tempdir.h"
 
+#include <idem/reason.h>
+
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -34,6 +36,7 @@ enum story_key {
 
 struct story {
     struct suite suite;
+    struct checker *checker; /* of its keys */
     char keys[STORY_KEYS][IDEM_KEY_MAX + 1];
 };
 
@@ -207,6 +210,47 @@ time_of(const struct points *points, unsigned index)
     return time;
 }
 
+/* --- What becomes of it --- */
+
+/* The client of the key was told so for good. */
+static void
+told(struct story *story, enum story_key which, enum idem_status status,
+     const char *reason)
+{
+    const struct checker_call call = {
+        .key = story->keys[which],
+        .status = status,
+        .effect =
+            status == IDEM_OK ? IDEM_EFFECT_REPLAYED : IDEM_EFFECT_REFUSED,
+        .final = true,
+        .reason = reason,
+    };
+
+    checker_call(story->checker, &call);
+}
+
+static void
+declare(struct story *story)
+{
+    story->checker = checker_new();
+    checker_pass_over_others(story->checker);
+    for (int i = 0; i < STORY_KEYS; i++)
+        checker_key(story->checker, story->keys[i], CHECKER_RUN_ONCE,
+                    INT64_MAX);
+    checker_may_forget(story->checker, story->keys[NUMBERED]);
+}
+
+static void
+judge(struct story *story)
+{
+    const struct suite_factory *factory = story->suite.factory;
+
+    factory->tell(factory->with, story->checker);
+    assert_int_equal(
+        checker_run(story->checker, factory->lease_ms, checker_print, NULL), 0);
+    checker_free(story->checker);
+}
+
 /* The client repeats until it knows: one effect, and the same answer. */
 static void
 assert_paid_once(struct story *story, enum story_key which)
@@ -219,6 +263,7 @@ assert_paid_once(struct story *story, enum story_key which)
     assert_int_equal(call_claim(&call), IDEM_VERDICT_DONE);
     assert_text(call.ticket.answer.reply, "paid");
     assert_int_equal(suite_effects(&story->suite, story->keys[which]), 1);
+    told(story, which, IDEM_OK, "");
     call_close(&call);
 }
 
@@ -249,6 +294,10 @@ assert_paid_by_number(struct story *story)
     if (verdict != IDEM_VERDICT_EXPIRED)
         assert_int_equal(verdict, IDEM_VERDICT_DONE);
     assert_int_equal(suite_effects(&story->suite, story->keys[NUMBERED]), 1);
+    if (verdict == IDEM_VERDICT_DONE)
+        told(story, NUMBERED, IDEM_OK, "");
+    else
+        told(story, NUMBERED, IDEM_FAILED_PRECONDITION, IDEM_KEY_STALE);
     call_close(&call);
 }
 
@@ -261,6 +310,7 @@ assert_abandoned(struct story *story)
               1);
     assert_int_equal(call_abandon(&call), IDEM_VERDICT_ABANDONED);
     assert_int_equal(call_claim(&call), IDEM_VERDICT_ABANDONED);
+    told(story, ABANDONED, IDEM_FAILED_PRECONDITION, IDEM_KEY_ABANDONED);
     call_close(&call);
 }
 
@@ -275,6 +325,7 @@ die_and_check(const struct suite_factory *factory, const char *plan)
     if (!WIFSIGNALED(status) || WTERMSIG(status) != SIGKILL)
         fail_msg("%s was not reached", plan);
     story.suite.store = factory->open(factory->with);
+    declare(&story);
     suite_pass_lease(&story.suite);
     assert_paid_once(&story, PAID);
     assert_paid_once(&story, PAID_AT_SECOND);
@@ -284,6 +335,7 @@ die_and_check(const struct suite_factory *factory, const char *plan)
     assert_ends(&story, SETTLED);
     assert_abandoned(&story);
     assert_paid_by_number(&story);
+    judge(&story);
     idem_store_free(story.suite.store);
 }
 

@@ -73,6 +73,15 @@ pass_ms(void *with, int64_t ms)
 }
 
 static void
+tell(void *with, struct checker *checker)
+{
+    struct world *world = with;
+
+    checker_read_postgres(checker, postgres_conninfo(world->postgres),
+                          SUITE_EFFECTS);
+}
+
+static void
 run_raw(struct idem_tx *tx, const char *sql)
 {
     PGresult *result = PQexec(tx->ops->postgres(tx), sql);
@@ -111,6 +120,7 @@ main(int argc, char **argv)
         .open = open_store,
         .pass_ms = pass_ms,
         .wall_ms = wall_ms,
+        .tell = tell,
         .commit_raw = commit_raw,
         .roll_back_raw = roll_back_raw,
         .clock = idem_clock_system(),

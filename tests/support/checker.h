@@ -68,8 +68,13 @@ void checker_key(struct checker *checker, const char *key,
                  enum checker_runs runs, int64_t window_end_ms);
 
 /* The key is a session's: when its sender has had its answer the record may go,
- * and who comes late is told KEY_STALE, which is not the key's answer. */
+ * and with it how many executions it granted; who comes late is told KEY_STALE,
+ * which is not the key's answer. */
 void checker_may_forget(struct checker *checker, const char *key);
+
+/* There are keys of others, too: what is told of a key that was not declared is
+ * passed over. Else it fails the test. */
+void checker_pass_over_others(struct checker *checker);
 
 void checker_call(struct checker *checker, const struct checker_call *call);
 void checker_record(struct checker *checker,
@@ -93,16 +98,17 @@ void checker_print(void *with, unsigned rule, const char *key,
 /* Facts from where they are. ------------------------------------------------
  */
 
-/* Lines of a file that begin with a key and a blank, each an effect; a key
- * that was not declared fails the test, and so does a last line that is cut
- * off. A file that is not there has none. */
+/* Lines of a file that begin with a key and a blank, each an effect; a last
+ * line that is cut off fails the test. A file that is not there has none. */
 void checker_read_log(struct checker *checker, const char *path);
 
-/* The records of both tables, and each row of the table effects (its column
- * key). */
-void checker_read_postgres(struct checker *checker, const char *conninfo);
+/* The records of both tables, and the effects: each row of a query whose only
+ * column is the effect's key. */
+void checker_read_postgres(struct checker *checker, const char *conninfo,
+                           const char *effects);
 
 /* As checker_read_postgres, of a file of sqlite. */
-void checker_read_sqlite(struct checker *checker, const char *path);
+void checker_read_sqlite(struct checker *checker, const char *path,
+                         const char *effects);
 
 #endif

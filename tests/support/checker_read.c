@@ -64,13 +64,14 @@ read_records(struct checker *checker, PGconn *conn)
 }
 
 void
-checker_read_postgres(struct checker *checker, const char *conninfo)
+checker_read_postgres(struct checker *checker, const char *conninfo,
+                      const char *effects)
 {
     PGconn *conn = PQconnectdb(conninfo);
     PGresult *rows;
 
     read_records(checker, conn);
-    rows = ask(conn, "SELECT key FROM effects");
+    rows = ask(conn, effects);
     for (int i = 0; i < PQntuples(rows); i++)
         checker_effect(checker, PQgetvalue(rows, i, 0), INT64_MIN);
     PQclear(rows);
@@ -120,7 +121,8 @@ each_row(struct checker *checker, sqlite3 *db, const char *sql,
 }
 
 void
-checker_read_sqlite(struct checker *checker, const char *path)
+checker_read_sqlite(struct checker *checker, const char *path,
+                    const char *effects)
 {
     static const char records[] =
         "SELECT CAST(key AS TEXT), state, coalesce(status, 0), executions, "
@@ -134,6 +136,6 @@ checker_read_sqlite(struct checker *checker, const char *path)
     IDEM_ASSERT(sqlite3_open(path, &db) == SQLITE_OK);
     sqlite3_busy_timeout(db, BUSY_MS);
     each_row(checker, db, records, take_record);
-    each_row(checker, db, "SELECT key FROM effects", take_effect);
+    each_row(checker, db, effects, take_effect);
     sqlite3_close(db);
 }

@@ -13,6 +13,8 @@
     "CREATE TABLE IF NOT EXISTS effects (number BIGINT NOT NULL, "             \
     "key TEXT NOT NULL, amount BIGINT NOT NULL)"
 
+#define EFFECTS_KEYS "SELECT key FROM effects"
+
 /* What register gets as user. Handlers run on many threads. */
 struct effects {
     const char *push_log; /* the file; NULL: Push fails */

@@ -155,9 +155,10 @@ insert(struct idem_context *context, int64_t number, const char *word)
 
     if (!tx ||
         idem_sql(tx, NULL, &err,
-                 "INSERT INTO journal (session, number, word) "
-                 "VALUES ($1, $2, $3)",
-                 IDEM_VALUES(idem_text(session_of(context)), idem_int(number),
+                 "INSERT INTO journal (key, session, number, word) "
+                 "VALUES ($1, $2, $3, $4)",
+                 IDEM_VALUES(idem_text(idem_context_key(context)),
+                             idem_text(session_of(context)), idem_int(number),
                              idem_text(word))) != IDEM_OK)
         return idem_context_fail_with(context, &err);
     return IDEM_OK;
@@ -204,7 +205,7 @@ append_line(struct idem_context *context, int64_t number)
 
     if (!file)
         return idem_context_fail(context, IDEM_FAILED_PRECONDITION, "no file");
-    fprintf(file, "%lld %s\n", (long long)number, idem_context_key(context));
+    fprintf(file, "%s %lld\n", idem_context_key(context), (long long)number);
     fclose(file);
     return IDEM_OK;
 }

@@ -9,11 +9,12 @@
 
 #define JOURNAL_SCHEMA                                                         \
     "CREATE TABLE IF NOT EXISTS journal (id INTEGER PRIMARY KEY "              \
-    "AUTOINCREMENT, session TEXT NOT NULL, number BIGINT NOT NULL, "           \
-    "word TEXT NOT NULL)"
+    "AUTOINCREMENT, key TEXT NOT NULL, session TEXT NOT NULL, "                \
+    "number BIGINT NOT NULL, word TEXT NOT NULL)"
 #define JOURNAL_SCHEMA_POSTGRES                                                \
-    "CREATE TABLE IF NOT EXISTS journal (id BIGSERIAL, session TEXT NOT "      \
-    "NULL, number BIGINT NOT NULL, word TEXT NOT NULL)"
+    "CREATE TABLE IF NOT EXISTS journal (id BIGSERIAL, key TEXT NOT NULL, "    \
+    "session TEXT NOT NULL, number BIGINT NOT NULL, word TEXT NOT NULL)"
+#define JOURNAL_KEYS "SELECT key FROM journal"
 
 /* What register gets as user. Handlers run on many threads. */
 struct journal {

@@ -284,12 +284,12 @@ a_refusal_of_another_request_breaks_nothing(void **state)
 
 /* Its sender had its answer; whoever comes late is turned away. */
 static struct checker *
-forgotten(bool may_be)
+forgotten(bool may_be, enum checker_runs runs)
 {
     struct checker *checker = checker_new();
     struct checker_call call = call_of("k");
 
-    checker_key(checker, "k", CHECKER_RUN_ONCE, INT64_MAX);
+    checker_key(checker, "k", runs, INT64_MAX);
     if (may_be)
         checker_may_forget(checker, "k");
     checker_effect(checker, "k", INT64_MIN);
@@ -307,10 +307,10 @@ static void
 a_key_of_a_session_may_be_forgotten(void **state)
 {
     struct told told = {{0}};
-    struct checker *other = forgotten(false);
+    struct checker *other = forgotten(false, CHECKER_RUN_ONCE);
 
     (void)state;
-    assert_breaks(forgotten(true), 0);
+    assert_breaks(forgotten(true, CHECKER_RUN_ONCE), 0);
     assert_int_equal(checker_run(other, LEASE_MS, note, &told), 2);
     assert_int_equal(told.of[8], 1);
     assert_int_equal(told.of[10], 1);
@@ -321,11 +321,39 @@ a_key_of_a_session_may_be_forgotten(void **state)
 static void
 a_late_effect_of_a_session_breaks_1(void **state)
 {
-    struct checker *checker = forgotten(true);
+    struct checker *checker = forgotten(true, CHECKER_RUN_ONCE);
 
     (void)state;
     checker_effect(checker, "k", INT64_MIN);
     assert_breaks(checker, 1);
+}
+
+/* … but where it may run again, nobody knows any more how often it did. */
+static void
+what_is_forgotten_has_no_count(void **state)
+{
+    struct checker *checker = forgotten(true, CHECKER_RUN_AGAIN);
+
+    (void)state;
+    checker_effect(checker, "k", INT64_MIN);
+    assert_breaks(checker, 0);
+}
+
+static void
+keys_of_others_are_passed_over(void **state)
+{
+    struct checker *checker = well_done(CHECKER_RUN_ONCE);
+    const struct checker_record record = {.key = "other", .state = "RUNNING"};
+    const struct checker_call call = call_of("other");
+
+    (void)state;
+    checker_pass_over_others(checker);
+    checker_effect(checker, "other", 10);
+    checker_effect(checker, "other", 11);
+    checker_record(checker, &record);
+    checker_call(checker, &call);
+    checker_may_forget(checker, "other");
+    assert_breaks(checker, 0);
 }
 
 int
@@ -349,6 +377,8 @@ main(void)
         cmocka_unit_test(a_refusal_of_another_request_breaks_nothing),
         cmocka_unit_test(a_key_of_a_session_may_be_forgotten),
         cmocka_unit_test(a_late_effect_of_a_session_breaks_1),
+        cmocka_unit_test(what_is_forgotten_has_no_count),
+        cmocka_unit_test(keys_of_others_are_passed_over),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

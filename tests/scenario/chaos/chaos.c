@@ -9,6 +9,7 @@
 
 #include "calls.h"
 #include "child.h"
+#include "effects.h"
 #include "harm.h"
 #include "memory.h"
 #include "sessions.h"
@@ -70,7 +71,8 @@ check(struct site *site, struct calls *calls, struct sessions *sessions,
     calls_tell(calls, checker);
     sessions_tell(sessions, checker);
     streams_tell(streams, checker);
-    checker_read_postgres(checker, postgres_conninfo(site->postgres));
+    checker_read_postgres(checker, postgres_conninfo(site->postgres),
+                          EFFECTS_KEYS);
     checker_read_log(checker, site->push_log);
     tell_cached(redis_house_master(site->redis), checker);
     tell_cached(redis_house_other(site->redis), checker);
