@@ -98,6 +98,18 @@ refuse_by_table(struct passage *passage, const struct refusal *refusal)
     once_count(passage->once, refusal->count);
 }
 
+/* A key of a day to come is refused like one that is over; but then its time
+ * does come. By our clock: what it gets wrong is that a caller asks again. */
+static bool
+is_over(const struct passage *passage)
+{
+    const struct idem_clock *clock = passage->call->clock;
+    const struct idem_key *key = &passage->ticket.id.key;
+
+    return !key->minted ||
+           key->minted_ms + key->window_ms <= clock->wall_ms(clock);
+}
+
 void
 verdict_refuse(struct passage *passage)
 {
@@ -111,6 +123,8 @@ verdict_refuse(struct passage *passage)
         IDEM_ASSERT(verdict < sizeof(refusals) / sizeof(*refusals));
         IDEM_ASSERT(refusals[verdict].message);
         refuse_by_table(passage, &refusals[verdict]);
+        passage->call->outcome.final &=
+            verdict != IDEM_VERDICT_EXPIRED || is_over(passage);
     }
 }
 

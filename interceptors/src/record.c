@@ -118,8 +118,8 @@ find(const struct record *record, const struct idem_ticket *ticket)
     case RECORD_RUNNING:
         return record->lease_left_ms > 0 ? AT_RUNNING
                                          : find_lapsed(record, ticket);
-    case RECORD_RELEASED:
-        return AT_RELEASED;
+    case RECORD_RELEASED: /* by nobody: it says that it is expired */
+        return record->executions > 0 ? AT_RELEASED : AT_ABSENT;
     case RECORD_DONE:
         return AT_DONE;
     case RECORD_DOUBT:

@@ -49,12 +49,6 @@ try_and_find(struct pg_session *session, struct idem_ticket *ticket, bool stay,
     return PG_OK;
 }
 
-static bool
-is_open(const struct record *record)
-{
-    return record->state == RECORD_ABSENT || record->state == RECORD_RELEASED;
-}
-
 static void
 tell_running(struct idem_ticket *ticket)
 {
@@ -66,7 +60,7 @@ enum pg_end
 pg_look(struct pg_session *session, struct idem_ticket *ticket, bool again)
 {
     struct record record;
-    bool locked, found;
+    bool locked, found, expired = true;
     enum pg_end end =
         try_and_find(session, ticket, false, &record, &locked, &found);
 
@@ -74,11 +68,13 @@ pg_look(struct pg_session *session, struct idem_ticket *ticket, bool again)
     if (end != PG_OK || !found)
         return end;
     record_look(&record, ticket);
-    if (!locked && is_open(&record) &&
-        (ticket->verdict == IDEM_VERDICT_ABSENT ||
-         ticket->verdict == IDEM_VERDICT_EXPIRED))
+    if (ticket->verdict == IDEM_VERDICT_EXPIRED && locked)
+        end = pg_expire(session, ticket, &record, &expired);
+    if (!expired || (!locked && pg_is_open(&record) &&
+                     (ticket->verdict == IDEM_VERDICT_ABSENT ||
+                      ticket->verdict == IDEM_VERDICT_EXPIRED)))
         tell_running(ticket);
-    return PG_OK;
+    return end;
 }
 
 enum pg_end
@@ -106,7 +102,7 @@ static enum pg_end
 decide(struct pg_session *session, struct idem_ticket *ticket,
        const struct record *record, bool locked, bool *done)
 {
-    if (!locked && is_open(record)) {
+    if (!locked && pg_is_open(record)) {
         tell_running(ticket);
         return PG_OK;
     }
@@ -116,6 +112,9 @@ decide(struct pg_session *session, struct idem_ticket *ticket,
     case RECORD_HOLD:
         return pg_hold(session, ticket, record, done);
     case RECORD_KEEP:
+        if (ticket->verdict == IDEM_VERDICT_EXPIRED)
+            return pg_expire(session, ticket, record, done);
+        break;
     case RECORD_TAKE:
     case RECORD_SETTLE:
         break;

@@ -56,6 +56,16 @@ enum pg_end pg_change(struct pg_session *session, struct idem_ticket *ticket,
                       enum statement statement, bool opaque,
                       const struct pg_arguments *arguments, long *changed);
 
+/* ABSENT or RELEASED: nothing is told of who is about to change that. */
+bool pg_is_open(const struct record *record);
+
+/* EXPIRED, of an open record, is told for good: a claim from before the
+ * window's end that is not committed yet is waited for (semantics.md M1), and
+ * none comes behind this (decision 67). *expired false: look again. An error of
+ * the statement fails the ticket. */
+enum pg_end pg_expire(struct pg_session *session, struct idem_ticket *ticket,
+                      const struct record *record, bool *expired);
+
 /* Make a lapsed record DOUBT; *held is false when it has changed meanwhile. */
 enum pg_end pg_hold(struct pg_session *session, struct idem_ticket *ticket,
                     const struct record *record, bool *held);

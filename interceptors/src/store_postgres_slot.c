@@ -172,6 +172,9 @@ move(struct pg_slot *slot, struct pg_session *session,
         ending = pg_write_abandoned(session, ticket, record, &over);
         break;
     case RECORD_KEEP:
+        if (ticket->verdict == IDEM_VERDICT_EXPIRED)
+            ending = pg_expire(session, ticket, record, &over);
+        break;
     case RECORD_SETTLE:
         break;
     }

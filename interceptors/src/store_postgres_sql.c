@@ -185,6 +185,11 @@ static const char *const templates[SQL_STATEMENTS] = {
         "INSERT INTO @record (" IDENTITY ", state, token, executions @columns) "
         "SELECT " IDENTITY_VALUES ", 'RELEASED', 1, 1 @values "
         "WHERE $8::bigint IS NOT NULL ON CONFLICT (key) DO NOTHING",
+    [SQL_EXPIRE] =
+        "INSERT INTO @record AS r (" IDENTITY ", state, token, executions "
+        "@columns) SELECT " IDENTITY_VALUES ", 'RELEASED', 1, 0 @values "
+        "WHERE $8::bigint IS NOT NULL ON CONFLICT (key) DO UPDATE "
+        "SET token = r.token + 1 WHERE r.state = 'RELEASED'",
     [SQL_DOUBT_UNSEEN] =
         "INSERT INTO @record AS r (" IDENTITY ", state, token, executions "
         "@columns) SELECT " IDENTITY_VALUES ", 'DOUBT', 1, 1 @values "

@@ -40,6 +40,7 @@ enum statement {
     SQL_RECORD,            /* insert as DONE; $14 first_at in ms */
     SQL_RELEASE,
     SQL_COUNT,         /* insert as RELEASED, executed once */
+    SQL_EXPIRE,        /* insert as RELEASED, never executed, or fence that */
     SQL_DOUBT_UNSEEN,  /* insert or make DOUBT, whatever is there but DONE */
     SQL_ABANDON,       /* insert as ABANDONED */
     SQL_ABANDON_AGAIN, /* a released one, a lapsed one that is not begun */

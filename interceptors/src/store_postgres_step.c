@@ -83,6 +83,38 @@ pg_find(struct pg_session *session, struct idem_ticket *ticket,
     return PG_OK;
 }
 
+bool
+pg_is_open(const struct record *record)
+{
+    return record->state == RECORD_ABSENT || record->state == RECORD_RELEASED;
+}
+
+enum pg_end
+pg_expire(struct pg_session *session, struct idem_ticket *ticket,
+          const struct record *record, bool *expired)
+{
+    struct pg_arguments arguments;
+    struct pg_query query;
+    struct row_key key;
+    enum pg_end end;
+
+    *expired = true;
+    if (record->state == RECORD_RELEASED && record->executions == 0)
+        return PG_OK;
+    pg_row_key_of(&key, &ticket->id);
+    pg_identity_arguments(&arguments, &key, ticket);
+    query = pg_session_query(session, SQL_EXPIRE, key.opaque, &arguments);
+    end = pg_session_run(session, &query, 1);
+    if (end != PG_OK)
+        return end;
+    if (pg_query_ok(&query))
+        *expired = pg_query_rows(&query) == 1;
+    else if (!pg_result_is_unrouted(query.result))
+        fail_with(ticket, &query);
+    pg_queries_clear(&query, 1);
+    return PG_OK;
+}
+
 enum pg_end
 pg_hold(struct pg_session *session, struct idem_ticket *ticket,
         const struct record *record, bool *held)

@@ -137,12 +137,29 @@ hold(struct pg_session *session, struct idem_ticket *ticket,
     return end;
 }
 
-/* The lock is somebody's, and there is no record that says more. */
-static bool
-is_running(const struct record *record, bool locked)
+static enum pg_end
+tell_running(struct pg_session *session, struct idem_ticket *ticket)
 {
-    return !locked &&
-           (record->state == RECORD_ABSENT || record->state == RECORD_RELEASED);
+    ticket->verdict = IDEM_VERDICT_RUNNING;
+    ticket->wait_ms = 0;
+    return roll_back(session);
+}
+
+/* Nobody has the key's lock; but not all who claim take it. */
+static enum pg_end
+expire(struct pg_session *session, struct idem_ticket *ticket,
+       const struct record *record)
+{
+    bool expired = true;
+    enum pg_end end = roll_back(session);
+
+    if (end == PG_OK)
+        end = pg_expire(session, ticket, record, &expired);
+    if (end == PG_OK && !expired) {
+        ticket->verdict = IDEM_VERDICT_RUNNING;
+        ticket->wait_ms = 0;
+    }
+    return end;
 }
 
 static enum pg_end
@@ -153,12 +170,12 @@ decide(struct pg_session *session, struct idem_ticket *ticket,
 
     if (move == RECORD_HOLD)
         return hold(session, ticket, record);
-    if (move != RECORD_TAKE)
-        return roll_back(session);
-    if (!is_running(record, locked))
-        return begin(session, ticket, record);
-    ticket->verdict = IDEM_VERDICT_RUNNING;
-    ticket->wait_ms = 0;
+    if (move == RECORD_TAKE)
+        return locked || !pg_is_open(record) ? begin(session, ticket, record)
+                                             : tell_running(session, ticket);
+    if (ticket->verdict == IDEM_VERDICT_EXPIRED)
+        return locked ? expire(session, ticket, record)
+                      : tell_running(session, ticket);
     return roll_back(session);
 }
 
@@ -281,7 +298,8 @@ open_first(struct pg_session *session, struct idem_ticket *ticket)
     return end;
 }
 
-/* A repeat mostly finds an answer: look before a transaction is begun. */
+/* A repeat mostly finds an answer: look before a transaction is begun. That a
+ * key is expired is said by who has its lock. */
 static enum pg_end
 look_first(struct pg_session *session, struct idem_ticket *ticket, bool *over)
 {
@@ -291,7 +309,8 @@ look_first(struct pg_session *session, struct idem_ticket *ticket, bool *over)
     enum pg_end end = pg_find(session, ticket, &record, &owner, &found);
 
     *over = end == PG_OK &&
-            (!found || record_claim(&record, ticket) == RECORD_KEEP);
+            (!found || (record_claim(&record, ticket) == RECORD_KEEP &&
+                        ticket->verdict != IDEM_VERDICT_EXPIRED));
     return end;
 }
 

@@ -2,6 +2,8 @@
  * now(), for which functions of ours stand in front of the system's. */
 #include "postgres_world.h"
 
+#include <libpq-fe.h>
+
 #define HOUR_MS INT64_C(3600000)
 #define DAY_MS (24 * HOUR_MS)
 #define DAYS 24
@@ -9,7 +11,8 @@
 #define KEYS_AT_ONCE 15 /* so many come each time */
 #define KEYS_A_DAY (24 / HOURS_APART * KEYS_AT_ONCE)
 #define REPEATED 10 /* every tenth, about */
-#define WARM 6      /* days until the first have gone */
+#define WAIT_MS 20000
+#define WARM 6 /* days until the first have gone */
 
 /* Of the window of a day: today's, yesterday's, and the day before that, which
  * may have a key whose window is not over. */
@@ -198,6 +201,96 @@ an_hours_key_after_61_minutes_is_replayed_or_refused(void **state)
     }
 }
 
+/* --- What is still under way when the window ends --- */
+
+static void
+run(PGconn *conn, const char *sql)
+{
+    PGresult *result = PQexec(conn, sql);
+
+    if (PQresultStatus(result) != PGRES_COMMAND_OK)
+        fail_msg("%s: %s", sql, PQerrorMessage(conn));
+    PQclear(result);
+}
+
+static enum idem_verdict
+claim_late(struct postgres_world *world, const char *key, enum idem_mode mode,
+           bool repeat)
+{
+    struct suite_call late;
+    enum idem_verdict verdict;
+
+    call_open(&late, &world->suite, key, mode, 1);
+    late.ticket.repeat = repeat;
+    verdict = call_claim(&late);
+    call_close(&late);
+    return verdict;
+}
+
+/* I3: a final no, and then an effect, is what a late duplicate must not make of
+ * a call that was in time. */
+static void
+a_call_that_began_in_time_is_not_expired_for_others(void **state)
+{
+    static const enum idem_mode modes[] = {IDEM_MODE_TRANSACTION,
+                                           IDEM_MODE_LEASED};
+    struct postgres_world *world = *state;
+    char key[IDEM_KEY_MAX + 1];
+    struct suite_call call;
+
+    for (int i = 0; i < 2; i++) {
+        suite_key_at(key, wall_ms(world), HOUR_MS);
+        call_open(&call, &world->suite, key, modes[i], 1);
+        call.ticket.lease_ms = DAY_MS;
+        assert_int_equal(world_claim(&call), IDEM_VERDICT_MINE);
+        move(world, HOUR_MS + 1);
+        for (int repeat = 0; repeat < 2; repeat++)
+            assert_int_equal(claim_late(world, key, modes[i], repeat),
+                             IDEM_VERDICT_RUNNING);
+        assert_int_equal(call_complete(&call, IDEM_OK, "used"),
+                         IDEM_VERDICT_MINE);
+        assert_int_equal(claim_late(world, key, modes[i], true),
+                         IDEM_VERDICT_DONE);
+        call_close(&call);
+    }
+}
+
+/* A claim is committed after it has looked at the clock; until then nobody sees
+ * it but by an insert, which waits for it (semantics.md M1). */
+static void
+a_claim_that_is_not_committed_yet_is_waited_for(void **state)
+{
+    static const enum idem_mode modes[] = {IDEM_MODE_LEASED,
+                                           IDEM_MODE_TRANSACTION};
+    struct postgres_world *world = *state;
+    char key[IDEM_KEY_MAX + 1];
+    struct suite_call first, late;
+    PGconn *conn = PQconnectdb(postgres_conninfo(world->postgres));
+
+    for (int i = 0; i < 2; i++) {
+        suite_key_at(key, wall_ms(world), HOUR_MS);
+        call_open(&first, &world->suite, key, IDEM_MODE_LEASED, 1);
+        first.ticket.lease_ms = DAY_MS;
+        assert_int_equal(world_claim(&first), IDEM_VERDICT_MINE);
+        run(conn, "CREATE TABLE under_way AS SELECT * FROM idem_record");
+        run(conn, "DELETE FROM idem_record");
+        run(conn, "BEGIN");
+        run(conn, "INSERT INTO idem_record SELECT * FROM under_way");
+        move(world, HOUR_MS + 1);
+        call_open(&late, &world->suite, key, modes[i], 1);
+        call_start(&late, world->suite.store->ops->claim);
+        assert_true(postgres_wait(world->postgres, WAIT_MS,
+                                  "SELECT count(*) FROM pg_stat_activity "
+                                  "WHERE wait_event_type = 'Lock'"));
+        run(conn, "COMMIT");
+        assert_int_equal(call_await(&late), IDEM_VERDICT_RUNNING);
+        run(conn, "DROP TABLE under_way");
+        call_close(&late);
+        call_close(&first);
+    }
+    PQfinish(conn);
+}
+
 int
 main(void)
 {
@@ -206,6 +299,8 @@ main(void)
         TEST(the_tables_grow_with_the_window_and_not_with_the_days),
         TEST(an_hour_back_runs_nothing_again),
         TEST(an_hours_key_after_61_minutes_is_replayed_or_refused),
+        TEST(a_call_that_began_in_time_is_not_expired_for_others),
+        TEST(a_claim_that_is_not_committed_yet_is_waited_for),
     };
 
     return cmocka_run_group_tests_name("postgres clock", tests, NULL, NULL);

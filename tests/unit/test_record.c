@@ -26,6 +26,7 @@ record_of(enum record_state state, int64_t lease_left_ms, bool window_over)
         .same_key = true,
         .has_fingerprint = true,
         .fingerprint = {.raw = {1}, .canonical = {1}, .version = 1},
+        .executions = state == RECORD_ABSENT ? 0 : 1,
         .lease_left_ms = lease_left_ms,
         .window_over = window_over,
         .answer = {.status = IDEM_OK, .first_at_ms = 17},
@@ -308,6 +309,25 @@ doubt_of_another_execution_is_not_settled(void **state)
     assert_int_equal(ticket.verdict, IDEM_VERDICT_FENCED);
 }
 
+/* It was released by nobody: it says that its window is over (decision 67), and
+ * is as good as absent. */
+static void
+what_was_never_executed_is_expired_for_all_who_ask(void **state)
+{
+    struct idem_ticket ticket =
+        ticket_of(IDEM_MODE_TRANSACTION, IDEM_AFTER_CRASH_HOLD);
+    struct record record = record_of(RECORD_RELEASED, 0, true);
+
+    (void)state;
+    record.executions = 0;
+    assert_int_equal(record_claim(&record, &ticket), RECORD_KEEP);
+    assert_int_equal(ticket.verdict, IDEM_VERDICT_EXPIRED);
+    assert_int_equal(record_abandon(&record, &ticket), RECORD_KEEP);
+    assert_int_equal(ticket.verdict, IDEM_VERDICT_EXPIRED);
+    record_look(&record, &ticket);
+    assert_int_equal(ticket.verdict, IDEM_VERDICT_EXPIRED);
+}
+
 int
 main(void)
 {
@@ -324,6 +344,7 @@ main(void)
         cmocka_unit_test(an_answer_that_was_dropped_is_final_all_the_same),
         cmocka_unit_test(another_key_with_the_same_digest_is_never_answered),
         cmocka_unit_test(doubt_of_another_execution_is_not_settled),
+        cmocka_unit_test(what_was_never_executed_is_expired_for_all_who_ask),
     };
 
     return cmocka_run_group_tests_name("record", tests, NULL, NULL);
