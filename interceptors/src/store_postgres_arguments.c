@@ -4,6 +4,8 @@
 #include <libpq-fe.h>
 #include <string.h>
 
+#define EPOCH_US INT64_C(946684800000000) /* PostgreSQL counts from 2000 */
+
 static void
 add(struct pg_arguments *arguments, const void *value, size_t size)
 {
@@ -67,6 +69,12 @@ pg_row_bool(const PGresult *result, int row, int column)
     struct idem_bytes bytes = pg_row_bytes(result, row, column);
 
     return bytes.size == 1 && bytes.data[0] != 0;
+}
+
+int64_t
+pg_row_time_ms(const PGresult *result, int row, int column)
+{
+    return (pg_row_int(result, row, column) + EPOCH_US) / 1000;
 }
 
 bool

@@ -27,6 +27,8 @@ void pg_arguments_null(struct pg_arguments *arguments);
 int64_t pg_row_int(const struct pg_result *result, int row,
                    int column); /* int4, int8 */
 bool pg_row_bool(const struct pg_result *result, int row, int column);
+int64_t pg_row_time_ms(const struct pg_result *result, int row,
+                       int column); /* timestamptz: since 1970 */
 bool pg_row_null(const struct pg_result *result, int row, int column);
 struct idem_bytes pg_row_bytes(const struct pg_result *result, int row,
                                int column);

@@ -71,6 +71,7 @@ pg_array_begin(struct pg_arrays *arrays, enum pg_element element)
 
     arrays->start = arrays->size;
     arrays->elements = 0;
+    arrays->has_null = false;
     for (int i = 0; i < HEAD; i++)
         put_word(arrays, words[i]);
 }
@@ -95,14 +96,35 @@ void
 pg_array_null(struct pg_arrays *arrays)
 {
     set_word(arrays, HAS_NULLS, 1);
+    arrays->has_null = true;
     put_word(arrays, UINT32_MAX);
     arrays->elements++;
 }
 
-struct idem_bytes
-pg_array_end(struct pg_arrays *arrays)
+static struct idem_bytes
+end(struct pg_arrays *arrays)
 {
     set_word(arrays, ELEMENTS, arrays->elements);
     return (struct idem_bytes){arrays->data + arrays->start,
                                arrays->size - arrays->start};
+}
+
+void
+pg_array_end(struct pg_arrays *arrays, struct pg_arguments *arguments)
+{
+    pg_arguments_bytes(arguments, end(arrays));
+}
+
+void
+pg_array_end_one(struct pg_arrays *arrays, struct pg_arguments *arguments)
+{
+    struct idem_bytes array = end(arrays);
+    size_t head = ARRAY_HEAD + sizeof(uint32_t);
+
+    IDEM_ASSERT(arrays->elements == 1);
+    if (arrays->has_null)
+        pg_arguments_null(arguments);
+    else
+        pg_arguments_bytes(arguments, (struct idem_bytes){array.data + head,
+                                                          array.size - head});
 }

@@ -1,7 +1,7 @@
 #ifndef STORE_POSTGRES_ARRAY_H
 #define STORE_POSTGRES_ARRAY_H
 
-#include <idem/base.h>
+#include "store_postgres_arguments.h"
 
 /* One-dimensional arrays as binary parameters, one behind the other in a buffer
  * that is used again. What it will hold is reserved before, so that a pointer
@@ -22,6 +22,7 @@ struct pg_arrays {
     size_t size, capacity;
     size_t start; /* of the array that is being built */
     uint32_t elements;
+    bool has_null;
 };
 
 /* Empty it, and make room for so many bytes. False: out of memory. */
@@ -36,7 +37,9 @@ void pg_array_bytes(struct pg_arrays *arrays, struct idem_bytes bytes);
 void pg_array_int(struct pg_arrays *arrays, int64_t number);
 void pg_array_null(struct pg_arrays *arrays);
 
-/* The whole parameter; good until the next reserve. */
-struct idem_bytes pg_array_end(struct pg_arrays *arrays);
+/* Add it to the arguments, as a whole or, of one that has one element, that by
+ * itself; good until the next reserve. */
+void pg_array_end(struct pg_arrays *arrays, struct pg_arguments *arguments);
+void pg_array_end_one(struct pg_arrays *arrays, struct pg_arguments *arguments);
 
 #endif

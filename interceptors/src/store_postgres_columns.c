@@ -230,6 +230,9 @@ pg_columns(struct pg_arguments *arguments, struct pg_arrays *arrays,
         for (unsigned i = 0; i < chosen->n; i++)
             if (pg_chosen_has(chosen, &chosen->slots[i]))
                 column->put(arrays, &chosen->slots[i]);
-        pg_arguments_bytes(arguments, pg_array_end(arrays));
+        if (chosen->alone)
+            pg_array_end_one(arrays, arguments);
+        else
+            pg_array_end(arrays, arguments);
     }
 }

@@ -4,7 +4,7 @@
 #include "store_postgres_array.h"
 #include "store_postgres_slot.h"
 
-/* Slots as the array parameters of SQL_EACH_…: a column a parameter. */
+/* Slots as the parameters of SQL_EACH_… and SQL_ONE_…: a column a parameter. */
 
 /* Some slots, and those of them that one statement is sent for. */
 struct pg_chosen {
@@ -12,6 +12,7 @@ struct pg_chosen {
     unsigned n;
     enum slot_step step;
     bool opaque;
+    bool alone; /* it is one, and its parameters are no arrays */
 };
 
 bool pg_chosen_has(const struct pg_chosen *chosen, const struct pg_slot *slot);

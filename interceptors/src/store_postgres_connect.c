@@ -2,6 +2,7 @@
 #include "store_postgres_error.h"
 #include "store_postgres_pooled.h"
 #include "store_postgres_session.h"
+#include "store_postgres_share.h"
 
 #include <idem/reason.h>
 
@@ -14,29 +15,41 @@
 
 #define CHECK_MS 500 /* a running query notices that its client is gone */
 
-/* $1 statement, $2 idle in transaction, $3 connection check; ms; $4 its
- * statements are of many keys. A commit is
- * acknowledged when it is on disk, or later when the operator wants more. Our
- * own statements look up each key by itself: a plan that is made once, and
- * never a scan because a table was small then. Handlers' statements are planned
- * as usual (HANDLERS_PLANS, store_postgres_sql.c). */
+/* $1 statement, $2 lock, $3 idle in transaction, $4 connection check; ms. A
+ * commit is acknowledged when it is on disk, or later when the operator wants
+ * more. */
 static const char settings_sql[] =
     "SELECT set_config('statement_timeout', $1::bigint::text, false), "
-    "set_config('idle_in_transaction_session_timeout', $2::bigint::text, "
+    "set_config('lock_timeout', $2::bigint::text, false), "
+    "set_config('idle_in_transaction_session_timeout', $3::bigint::text, "
     "false), "
-    "set_config('client_connection_check_interval', $3::bigint::text, false), "
+    "set_config('client_connection_check_interval', $4::bigint::text, false), "
     "set_config('synchronous_commit', CASE "
     "current_setting('synchronous_commit') WHEN 'remote_apply' THEN "
     "'remote_apply' ELSE 'on' END, false), "
     "set_config('default_transaction_isolation', 'read committed', false), "
     "set_config('default_transaction_read_only', 'off', false), "
-    "set_config('jit', 'off', false), "
-    "set_config('plan_cache_mode', 'force_generic_plan', false), "
-    "set_config('enable_seqscan', 'off', false), "
-    "CASE WHEN $4::bigint = 1 THEN "
-    "set_config('enable_bitmapscan', 'off', false) || "
-    "set_config('enable_hashjoin', 'off', false) || "
-    "set_config('enable_mergejoin', 'off', false) END";
+    "set_config('jit', 'off', false)";
+
+/* Our own statements look up each key by itself: a plan that is made once, and
+ * never a scan because a table was small then. Handlers' statements are planned
+ * as usual: from HANDLERS_PLANS on (store_postgres_sql.c), and on sessions for
+ * statements but for what SQL_SHARE_BY_KEY begins. */
+#define ONE_BY_ONE                                                             \
+    "SELECT set_config('plan_cache_mode', 'force_generic_plan', false), "      \
+    "set_config('enable_seqscan', 'off', false)"
+#define JOINS(allowed)                                                         \
+    ", set_config('enable_bitmapscan', '" allowed "', false), "                \
+    "set_config('enable_hashjoin', '" allowed "', false), "                    \
+    "set_config('enable_mergejoin', '" allowed "', false)"
+
+static const char *const plans_sql[PG_ROLES] = {
+    [PG_GROUP] = ONE_BY_ONE JOINS("off"),
+    [PG_BRIEF] = ONE_BY_ONE,
+    [PG_LONG] = ONE_BY_ONE,
+    [PG_STATEMENT] = "SELECT set_config('plan_cache_mode', 'auto', false), "
+                     "set_config('enable_seqscan', 'on', false)" JOINS("on"),
+};
 
 /* The timeline by the log's name: after a promotion it is right at once
  * (semantics.md M11). */
@@ -150,28 +163,40 @@ read_hello(struct pg_session *session, const struct pg_query *hello,
     return IDEM_OK;
 }
 
+static void
+settings_of(struct pg_arguments *settings, const struct pg_session *session)
+{
+    const struct pg_store *postgres = session->postgres;
+    bool shares = session->role == PG_STATEMENT;
+
+    pg_arguments_int(settings, shares ? pg_share_statement_ms(postgres)
+                                      : postgres->statement_ms);
+    pg_arguments_int(settings, shares ? SHARE_LOCK_MS : 0);
+    pg_arguments_int(settings, postgres->idle_ms);
+    pg_arguments_int(settings, CHECK_MS);
+}
+
 /* Settings that last, where the connection is ours. */
 static enum idem_status
 set_up(struct pg_session *session, struct idem_error *err)
 {
-    const struct pg_store *postgres = session->postgres;
     struct pg_arguments settings = {0};
-    struct pg_query query = {.text = settings_sql, .arguments = &settings};
+    struct pg_query queries[] = {
+        {.text = settings_sql, .arguments = &settings},
+        {.text = plans_sql[session->role]},
+    };
     enum idem_status status = IDEM_OK;
 
     if (session->pooled)
         return IDEM_OK;
-    pg_arguments_int(&settings, postgres->statement_ms);
-    pg_arguments_int(&settings, postgres->idle_ms);
-    pg_arguments_int(&settings, CHECK_MS);
-    pg_arguments_int(&settings, session->role == PG_GROUP ||
-                                    session->role == PG_STATEMENT);
-    if (pg_link_run(&session->link, &query, 1, session->until_ns) != PG_OK)
+    settings_of(&settings, session);
+    if (pg_link_run(&session->link, queries, 2, session->until_ns) != PG_OK)
         status = idem_fail_reason(err, IDEM_UNAVAILABLE, IDEM_STORE_AWAY,
                                   "PostgreSQL: the connection is lost");
-    else if (!pg_query_ok(&query))
-        status = pg_fail_result(err, query.result);
-    pg_queries_clear(&query, 1);
+    for (int i = 0; i < 2 && status == IDEM_OK; i++)
+        if (!pg_query_ok(&queries[i]))
+            status = pg_fail_result(err, queries[i].result);
+    pg_queries_clear(queries, 2);
     return status;
 }
 

@@ -190,6 +190,7 @@ judge_close(struct pg_share *share)
         return judge_failed(share, failed);
     if (strcmp(PQcmdStatus(commit), "COMMIT") != 0)
         return WAY_HALVE;
+    pg_share_note_begun(share);
     pg_share_commit(share);
     return WAY_DONE;
 }
@@ -212,7 +213,6 @@ judge_whole(struct pg_share *share)
     note_plans(share);
     if (failed < share->closing)
         return part_failed(share, failed);
-    pg_share_note_begun(share);
     return judge_close(share);
 }
 

@@ -38,6 +38,9 @@
 #define SHARE_LOCK_MS 100 /* who waits longer for a lock leaves */
 #define SHARE_STATEMENT_MS 1000
 
+/* At most what the store's options say. */
+int64_t pg_share_statement_ms(const struct pg_store *postgres);
+
 /* Where a call stands. */
 enum shared_place {
     SHARED_IN,    /* in the transaction */
@@ -83,10 +86,14 @@ struct pg_share {
     bool look;        /* … look at their keys */
     bool undo;        /* the second trip begins with SQL_UNDO */
     bool conflict;    /* it met a lock, a deadlock or the like */
+    unsigned asked;   /* the first query that is about keys, in front of the
+                       * statements */
     unsigned closing; /* the first query behind the statements, when all travel
                        * in one trip */
-    unsigned begun;   /* the query that tells … */
-    int64_t begun_ms; /* … when, by the database's clock */
+    bool dated;       /* it is known … */
+    int64_t begun_ms; /* … when it began, by the database's clock */
+    unsigned date;    /* the query of a trip that tells; at least n_queries:
+                       * none does */
     struct pg_query *queries;
     struct shared_query *about;
     unsigned n_queries, room;
@@ -110,7 +117,7 @@ void pg_share_begin(struct pg_share *share);
 unsigned pg_share_count(const struct pg_share *share);
 void pg_share_move(struct pg_share *share, enum shared_place place);
 
-/* Behind the first trip: when it began, by the database's clock. */
+/* Behind a trip: when the transaction began, if that tells. */
 void pg_share_note_begun(struct pg_share *share);
 
 /* They are OVER: committed. */

@@ -66,7 +66,10 @@ pg_share_move(struct pg_share *share, enum shared_place place)
 void
 pg_share_note_begun(struct pg_share *share)
 {
-    share->begun_ms = pg_value_int(share->queries[share->begun].result, 0);
+    if (share->date >= share->n_queries)
+        return;
+    share->begun_ms = pg_row_time_ms(share->queries[share->date].result, 0, 0);
+    share->dated = true;
 }
 
 void
@@ -199,7 +202,7 @@ pg_share_part_known(struct pg_share *share)
 {
     static const enum shared_kind looks[] = {SHARED_MINTED, SHARED_OPAQUE,
                                              SHARED_NUMBERED};
-    const struct pg_query *query = &share->queries[1];
+    const struct pg_query *query = &share->queries[share->asked];
 
     if (share->lock)
         note_found(share, query++, SHARED_BOTH);

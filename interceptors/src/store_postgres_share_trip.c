@@ -3,19 +3,27 @@
 #include "statements.h"
 #include "store_postgres_share_columns.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Queries of ours: BEGIN, the locks, two looks, the numbers, the limits; two of
- * records, the numbers, COMMIT. */
-#define HEAD_MAX 6
-#define END_MAX 4
+/* Queries of ours: BEGIN, plans, the locks, two looks, the numbers, the limits;
+ * two of records, the date, the numbers, COMMIT. */
+#define HEAD_MAX 7
+#define END_MAX 5
 
 static const char *const begins[] = {
     [IDEM_READ_COMMITTED] = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE",
     [IDEM_REPEATABLE_READ] = "BEGIN ISOLATION LEVEL REPEATABLE READ READ WRITE",
     [IDEM_SERIALIZABLE] = "BEGIN ISOLATION LEVEL SERIALIZABLE READ WRITE",
 };
+
+int64_t
+pg_share_statement_ms(const struct pg_store *postgres)
+{
+    return postgres->statement_ms < SHARE_STATEMENT_MS ? postgres->statement_ms
+                                                       : SHARE_STATEMENT_MS;
+}
 
 static bool
 make_room(struct pg_share *share, unsigned more)
@@ -88,7 +96,10 @@ add_many(struct pg_share *share, enum statement statement,
         for (unsigned i = 0; i < share->n; i++)
             if (pg_share_is(share, i, kind))
                 column->put(&share->arrays, &share->calls[i]);
-        pg_arguments_bytes(arguments, pg_array_end(&share->arrays));
+        if (statement >= SQL_ONE)
+            pg_array_end_one(&share->arrays, arguments);
+        else
+            pg_array_end(&share->arrays, arguments);
     }
     add_ours(share, pg_session_query(share->session, statement,
                                      kind == SHARED_OPAQUE, arguments));
@@ -113,21 +124,42 @@ add_numbers(struct pg_share *share, enum statement statement)
 
 /* --- Statements of the calls --- */
 
+/* The next query tells when the transaction began. */
+static void
+date(struct pg_share *share)
+{
+    share->date = share->n_queries;
+}
+
 static void
 add_begin(struct pg_share *share)
 {
-    const struct pg_store *postgres = share->session->postgres;
     struct pg_arguments *limits = &share->arguments[0];
-    int64_t statement_ms = postgres->statement_ms < SHARE_STATEMENT_MS
-                               ? postgres->statement_ms
-                               : SHARE_STATEMENT_MS;
 
     limits->n = 0;
-    pg_arguments_int(limits, statement_ms);
+    pg_arguments_int(limits, pg_share_statement_ms(share->session->postgres));
     pg_arguments_int(limits, SHARE_LOCK_MS);
-    share->begun = share->n_queries;
+    date(share);
     add_ours(share,
              pg_session_query(share->session, SQL_SHARE_BEGIN, false, limits));
+}
+
+/* What is asked of keys, planned key by key. A session for statements has the
+ * limits and the plans of what comes then by itself. */
+static void
+add_questions(struct pg_share *share)
+{
+    if (share->session->role == PG_STATEMENT)
+        add_ours(share, pg_session_query(share->session, SQL_SHARE_BY_KEY,
+                                         false, NULL));
+    share->asked = share->n_queries;
+    if (share->lock)
+        add_many(share, SQL_SHARE_LOCK, shared_lock_columns, SHARED_BOTH);
+    if (share->look) {
+        add_both(share, SQL_SHARE_LOOK, shared_look_columns);
+        add_numbers(share, SQL_SHARE_STALE);
+    }
+    add_begin(share);
 }
 
 static void
@@ -190,16 +222,13 @@ pg_share_head(struct pg_share *share)
     enum idem_isolation isolation = share->session->postgres->isolation;
 
     share->n_queries = 0;
+    share->dated = false;
+    share->date = UINT_MAX;
     if (!make_room(share, HEAD_MAX) || !reserve(share))
         return false;
     add_ours(share, pg_text_query(begins[isolation]));
-    if (share->lock)
-        add_many(share, SQL_SHARE_LOCK, shared_lock_columns, SHARED_BOTH);
-    if (share->look) {
-        add_both(share, SQL_SHARE_LOOK, shared_look_columns);
-        add_numbers(share, SQL_SHARE_STALE);
-    }
-    add_begin(share);
+    if (share->lock || share->look)
+        add_questions(share);
     return true;
 }
 
@@ -214,11 +243,31 @@ pg_share_open(struct pg_share *share)
     return true;
 }
 
+/* Of one alone, it tells when the transaction began as well. */
+static void
+add_records(struct pg_share *share)
+{
+    enum shared_kind kind =
+        pg_share_has(share, SHARED_MINTED) ? SHARED_MINTED : SHARED_OPAQUE;
+
+    if (pg_share_count(share) == 1) {
+        date(share);
+        add_many(share, SQL_ONE_RECORD, shared_record_columns, kind);
+        return;
+    }
+    add_both(share, SQL_SHARE_RECORD, shared_record_columns);
+    if (share->dated)
+        return;
+    date(share);
+    add_ours(share,
+             pg_session_query(share->session, SQL_SHARE_NOW, false, NULL));
+}
+
 /* There is room for them. */
 static void
 add_end(struct pg_share *share)
 {
-    add_both(share, SQL_SHARE_RECORD, shared_record_columns);
+    add_records(share);
     add_numbers(share, SQL_SHARE_NUMBERS);
     add_ours(share, pg_text_query("COMMIT"));
 }
@@ -227,6 +276,7 @@ bool
 pg_share_close(struct pg_share *share)
 {
     share->n_queries = 0;
+    share->date = UINT_MAX;
     if (!make_room(share, 1 + END_MAX) || !reserve(share))
         return false;
     if (share->undo)

@@ -8,8 +8,7 @@
 
 #include <string.h>
 
-#define MOVES_MAX 10                      /* of a record under one claim */
-#define EPOCH_US INT64_C(946684800000000) /* PostgreSQL counts from 2000 */
+#define MOVES_MAX 10 /* of a record under one claim */
 
 /* What an operation is, by its ticket's op. */
 static const struct {
@@ -262,8 +261,7 @@ pg_slot_answer(struct pg_slot *slot, struct pg_session *session,
         tell_mine(slot, 1, 1);
         return;
     case SLOT_COMPLETE:
-        ticket->answer.first_at_ms =
-            (pg_row_int(row->of, row->at, 1) + EPOCH_US) / 1000;
+        ticket->answer.first_at_ms = pg_row_time_ms(row->of, row->at, 1);
         break;
     case SLOT_RELEASE:
     case SLOT_DOUBT:

@@ -2,15 +2,7 @@
 
 #include "watermark.h"
 
-#include <idem/digest.h>
-
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-/* @record, @day: the tables with their schema. @columns, @values, @dropped:
- * what opaque keys have beyond the others. */
+/* "@record" and the like are marks: store_postgres_marks.c. */
 
 #define MS(time) "floor(extract(epoch FROM " time ") * 1000)::bigint"
 
@@ -30,15 +22,8 @@
     "CASE WHEN current_setting('synchronous_commit') IN ('on', "               \
     "'remote_apply') THEN '' ELSE " DURABLY " END"
 /* From here to the end of the transaction plans are made as handlers expect;
- * ours are made before. */
+ * ours are made before, of single keys. */
 #define HANDLERS_PLANS                                                         \
-    "set_config('plan_cache_mode', 'auto', true), "                            \
-    "set_config('enable_seqscan', 'on', true), "                               \
-    "set_config('enable_bitmapscan', 'on', true), "                            \
-    "set_config('enable_hashjoin', 'on', true), "                              \
-    "set_config('enable_mergejoin', 'on', true)"
-/* The same for a session whose own plans are of single keys. */
-#define HANDLERS_PLANS_LONG                                                    \
     "set_config('plan_cache_mode', 'auto', true), "                            \
     "set_config('enable_seqscan', 'on', true)"
 #define ANSWER "state = 'DONE', lease_until = NULL, done_at = clock_timestamp()"
@@ -62,18 +47,19 @@
 #define EACH(columns, values, arrays, set, guard, returning)                   \
     "INSERT INTO @record AS r (key, token, tenant, scope, key_text, "          \
     "executions, " columns " @columns) SELECT one.key, one.token, ''::bytea, " \
-    "'', '', -1, " values " @never FROM (SELECT unnest($1::uuid[]) AS key, "   \
-    "unnest($2::bigint[]) AS token" arrays                                     \
+    "'', '', -1, " values " @never FROM (SELECT @each($1::uuid) AS key, "      \
+    "@each($2::bigint) AS token" arrays                                        \
     ") AS one ON CONFLICT (key) DO UPDATE SET " set                            \
     " WHERE r.token = excluded.token AND " guard " RETURNING key, " returning  \
     ", 1 / (executions + 1)"
 /* Arrays of one length, side by side. In front of FROM they cost half of what
- * they do behind it, where each is a table first. */
+ * they do behind it, where each is a table first. For a single key they are no
+ * arrays (SQL_ONE). */
 #define EACH_IDENTITY                                                          \
-    "unnest($1::uuid[]) AS key, unnest($2::bytea[]) AS tenant, "               \
-    "unnest($3::text[]) AS scope, unnest($4::text[]) AS key_text, "            \
-    "unnest($5::bytea[]) AS raw, unnest($6::bytea[]) AS canonical, "           \
-    "unnest($7::bigint[]) AS version, unnest($8::bigint[]) AS ends"
+    "@each($1::uuid) AS key, @each($2::bytea) AS tenant, "                     \
+    "@each($3::text) AS scope, @each($4::text) AS key_text, "                  \
+    "@each($5::bytea) AS raw, @each($6::bytea) AS canonical, "                 \
+    "@each($7::bigint) AS version, @each($8::bigint) AS ends"
 #define EACH_CLAIM(conflict)                                                   \
     "INSERT INTO @record (" IDENTITY                                           \
     ", state, token, executions, owner, lease_until, begun @columns) "         \
@@ -81,11 +67,36 @@
     "one.canonical, one.version, 'RUNNING', 1, 1, one.owner, " IN_MS(          \
         "one.lease_ms") ", one.steps = 0 @kept_each FROM "                     \
                         "(SELECT " EACH_IDENTITY                               \
-                        ", unnest($9::bigint[]) AS owner, "                    \
-                        "unnest($10::bigint[]) AS lease_ms, "                  \
-                        "unnest($11::bigint[]) AS steps) AS one "              \
+                        ", @each($9::bigint) AS owner, "                       \
+                        "@each($10::bigint) AS lease_ms, "                     \
+                        "@each($11::bigint) AS steps) AS one "                 \
                         "@begins_each " conflict "RETURNING key"
 #define OWNED "r.state IN ('RUNNING', 'DOUBT')"
+#define EACH_COMPLETE                                                          \
+    EACH("state, done_at, status, message, reason, reply, trailers",           \
+         "'DONE', clock_timestamp(), one.status, one.message, one.reason, "    \
+         "one.reply, one.trailers",                                            \
+         ", @each($3::bigint) AS status, @each($4::bytea) AS message, "        \
+         "@each($5::bytea) AS reason, @each($6::bytea) AS reply, "             \
+         "@each($7::bytea) AS trailers",                                       \
+         "state = 'DONE', lease_until = NULL, done_at = excluded.done_at, "    \
+         "status = excluded.status, message = excluded.message, "              \
+         "reason = excluded.reason, reply = excluded.reply, "                  \
+         "trailers = excluded.trailers",                                       \
+         OWNED, "first_at")
+
+#define SHARE_RECORD                                                           \
+    "INSERT INTO @record (" IDENTITY                                           \
+    ", state, token, executions, first_at, done_at, status, message, "         \
+    "reason, reply, trailers @columns) SELECT one.key, one.tenant, "           \
+    "one.scope, one.key_text, one.raw, one.canonical, one.version, 'DONE', "   \
+    "1, 1, date_trunc('milliseconds', now()), clock_timestamp(), "             \
+    "one.status, one.message, one.reason, one.reply, one.trailers "            \
+    "@kept_each FROM (SELECT " EACH_IDENTITY                                   \
+    ", @each($9::bigint) AS status, @each($10::bytea) AS message, "            \
+    "@each($11::bytea) AS reason, @each($12::bytea) AS reply, "                \
+    "@each($13::bytea) AS trailers) AS one "                                   \
+    "WHERE (SELECT " DURABLY_IF_NOT ") IS NOT NULL @in_time"
 
 /* Its client has told that it has the answer. A scalar sub-select is neither
  * joined nor hashed. */
@@ -97,7 +108,7 @@
 #define STEP_OF(number) TEXT_OF(number)
 #define STEP STEP_OF(WATERMARK_STEP)
 
-static const char *const templates[SQL_STATEMENTS] = {
+const char *const pg_templates[SQL_STATEMENTS] = {
     [SQL_ROLLBACK] = "ROLLBACK",
     [SQL_LOCK] = "SELECT pg_try_advisory_xact_lock($1)",
     [SQL_LOCK_LIMITED] =
@@ -106,6 +117,9 @@ static const char *const templates[SQL_STATEMENTS] = {
         "set_config('idle_in_transaction_session_timeout', "
         "$3::bigint::text, true)",
     [SQL_LOCK_SHARED] = "SELECT pg_try_advisory_xact_lock_shared($1)",
+    [SQL_PATIENT] =
+        "SELECT set_config('statement_timeout', $1::bigint::text, true), "
+        "set_config('lock_timeout', '0', true)",
     [SQL_NOTE_WINDOW] =
         "WITH noted AS (UPDATE @day SET max_window_ms = $2::bigint "
         "WHERE day = $1::bigint AND max_window_ms < $2::bigint RETURNING day) "
@@ -135,11 +149,22 @@ static const char *const templates[SQL_STATEMENTS] = {
     [SQL_SHARE_LOCK] =
         "SELECT one.n FROM unnest($1::bigint[]) WITH ORDINALITY AS one "
         "(lock, n) WHERE NOT pg_try_advisory_xact_lock(one.lock)",
-    [SQL_SHARE_BEGIN] = "SELECT " MS(
-        "now()") ", set_config('statement_timeout', "
-                 "$1::bigint::text, true), set_config('lock_timeout', "
-                 "$2::bigint::text, true), " HANDLERS_PLANS,
-    [SQL_READ] = "SELECT " MS("clock_timestamp()") ", " HANDLERS_PLANS_LONG,
+    [SQL_SHARE_BY_KEY] =
+        "SELECT set_config('plan_cache_mode', 'force_generic_plan', true), "
+        "set_config('enable_seqscan', 'off', true), "
+        "set_config('enable_bitmapscan', 'off', true), "
+        "set_config('enable_hashjoin', 'off', true), "
+        "set_config('enable_mergejoin', 'off', true)",
+    [SQL_SHARE_BEGIN] =
+        "SELECT now(), set_config('statement_timeout', $1::bigint::text, "
+        "true), set_config('lock_timeout', $2::bigint::text, true), "
+        "set_config('plan_cache_mode', 'auto', true), "
+        "set_config('enable_seqscan', 'on', true), "
+        "set_config('enable_bitmapscan', 'on', true), "
+        "set_config('enable_hashjoin', 'on', true), "
+        "set_config('enable_mergejoin', 'on', true)",
+    [SQL_SHARE_NOW] = "SELECT now()",
+    [SQL_READ] = "SELECT " MS("clock_timestamp()") ", " HANDLERS_PLANS,
     [SQL_SAVE] = "SAVEPOINT idem_joint",
     [SQL_UNDO] = "ROLLBACK TO SAVEPOINT idem_joint",
     [SQL_LOOK] = "SELECT " LOOK_COLUMNS
@@ -149,7 +174,7 @@ static const char *const templates[SQL_STATEMENTS] = {
     [SQL_LOOK_ABSENT] =
         "SELECT NOT (@late) AND (SELECT r.state FROM @record AS r WHERE r.key "
         "= $1::uuid) IS NULL, " MS(
-            "clock_timestamp()") ", " HANDLERS_PLANS_LONG
+            "clock_timestamp()") ", " HANDLERS_PLANS
                                  " FROM (SELECT $2::bigint AS ends, $3::bigint "
                                  "AS day) AS one",
     [SQL_TAKE] =
@@ -228,18 +253,7 @@ static const char *const templates[SQL_STATEMENTS] = {
         "@record AS all_r WHERE all_r.key = one.key OFFSET 0) AS r ON true",
     [SQL_EACH_CLAIM] = EACH_CLAIM("ON CONFLICT (key) DO NOTHING "),
     [SQL_EACH_CLAIM_NEW] = EACH_CLAIM(""),
-    [SQL_EACH_COMPLETE] = EACH(
-        "state, done_at, status, message, reason, reply, trailers",
-        "'DONE', clock_timestamp(), one.status, one.message, one.reason, "
-        "one.reply, one.trailers",
-        ", unnest($3::bigint[]) AS status, unnest($4::bytea[]) AS message, "
-        "unnest($5::bytea[]) AS reason, unnest($6::bytea[]) AS reply, "
-        "unnest($7::bytea[]) AS trailers",
-        "state = 'DONE', lease_until = NULL, done_at = excluded.done_at, "
-        "status = excluded.status, message = excluded.message, "
-        "reason = excluded.reason, reply = excluded.reply, "
-        "trailers = excluded.trailers",
-        OWNED, "first_at"),
+    [SQL_EACH_COMPLETE] = EACH_COMPLETE,
     [SQL_EACH_RELEASE] =
         EACH("state", "'RELEASED'", "",
              "state = 'RELEASED', lease_until = NULL", OWNED, "0"),
@@ -247,149 +261,20 @@ static const char *const templates[SQL_STATEMENTS] = {
                             "state = 'DOUBT', lease_until = NULL", OWNED, "0"),
     [SQL_EACH_RENEW] =
         EACH("state, lease_until", "'RUNNING', " IN_MS("one.lease_ms"),
-             ", unnest($3::bigint[]) AS lease_ms",
+             ", @each($3::bigint) AS lease_ms",
              "lease_until = excluded.lease_until", "r.state = 'RUNNING'", "0"),
-    [SQL_EACH_MARK] = EACH(
-        "state, lease_until, step", "'RUNNING', 'infinity', one.step",
-        ", unnest($3::text[]) AS step", "begun = true, step = excluded.step",
-        "r.state = 'RUNNING' AND r.lease_until > clock_timestamp()", "0"),
+    [SQL_EACH_MARK] =
+        EACH("state, lease_until, step", "'RUNNING', 'infinity', one.step",
+             ", @each($3::text) AS step", "begun = true, step = excluded.step",
+             "r.state = 'RUNNING' AND r.lease_until > clock_timestamp()", "0"),
     /* A scalar sub-select is neither joined nor hashed. */
     [SQL_SHARE_LOOK] =
         "SELECT one.n FROM unnest($1::uuid[], $2::bigint[], $3::bigint[]) "
         "WITH ORDINALITY AS one (key, ends, day, n) WHERE @late OR "
         "(SELECT r.state FROM @record AS r WHERE r.key = one.key) IS NOT NULL",
-    [SQL_SHARE_RECORD] =
-        "INSERT INTO @record (" IDENTITY
-        ", state, token, executions, first_at, done_at, status, message, "
-        "reason, reply, trailers @columns) SELECT one.key, one.tenant, "
-        "one.scope, one.key_text, one.raw, one.canonical, one.version, 'DONE', "
-        "1, 1, date_trunc('milliseconds', now()), clock_timestamp(), "
-        "one.status, one.message, one.reason, one.reply, one.trailers "
-        "@kept_each FROM (SELECT " EACH_IDENTITY
-        ", unnest($9::bigint[]) AS status, unnest($10::bytea[]) AS message, "
-        "unnest($11::bytea[]) AS reason, unnest($12::bytea[]) AS reply, "
-        "unnest($13::bytea[]) AS trailers) AS one "
-        "WHERE (SELECT " DURABLY ") IS NOT NULL @in_time",
+    [SQL_SHARE_RECORD] = SHARE_RECORD,
+    [SQL_ONE_CLAIM] = EACH_CLAIM("ON CONFLICT (key) DO NOTHING "),
+    [SQL_ONE_CLAIM_NEW] = EACH_CLAIM(""),
+    [SQL_ONE_COMPLETE] = EACH_COMPLETE,
+    [SQL_ONE_RECORD] = SHARE_RECORD " RETURNING first_at",
 };
-
-static const struct {
-    const char *mark, *minted, *opaque;
-} marks[] = {
-    {"@record", "%s.idem_record", "%s.idem_record_opaque"},
-    {"@day", "%s.idem_day", "%s.idem_day"},
-    {"@session", "%s.idem_session", "%s.idem_session"},
-    {"@settlement", "%s.idem_settlement", "%s.idem_settlement"},
-    {"@columns", "", ", reap_at, gone_at"},
-    {"@values", "",
-     ", clock_timestamp() + $8::bigint * interval '1 ms', "
-     "clock_timestamp() + $8::bigint * interval '1 ms' + interval '400 days'"},
-    {"@kept_each", "",
-     ", " IN_MS("one.ends") ", " IN_MS("one.ends") " + interval '400 days'"},
-    {"@kept", "",
-     ", reap_at = clock_timestamp() + $11::bigint * interval '1 ms', "
-     "gone_at = greatest(gone_at, clock_timestamp() + "
-     "$11::bigint * interval '1 ms' + interval '400 days')"},
-    {"@never", "", ", 'infinity', 'infinity'"},
-    {"@begins_each",
-     "WHERE clock_timestamp() < timestamptz 'epoch' + "
-     "one.ends * interval '1 ms'",
-     ""},
-    {"@in_time", "AND 1 / (one.ends > " MS("clock_timestamp()") ")::int = 1",
-     ""},
-    {"@begins", "$8::bigint > " MS("clock_timestamp()"),
-     "$8::bigint IS NOT NULL"},
-    {"@late",
-     "one.ends <= " MS("clock_timestamp()") " OR NOT EXISTS (SELECT FROM "
-                                            "%s.idem_day AS d WHERE d.day = "
-                                            "one.day AND d.open)",
-     "one.ends < one.day"},
-    {"@dropped", "false", "r.reap_at = r.gone_at"},
-};
-
-static const char *
-meaning_of(const char *at, bool opaque, size_t *length)
-{
-    for (size_t i = 0; i < sizeof(marks) / sizeof(marks[0]); i++) {
-        *length = strlen(marks[i].mark);
-        if (strncmp(at, marks[i].mark, *length) == 0)
-            return opaque ? marks[i].opaque : marks[i].minted;
-    }
-    IDEM_ASSERT(!"a mark without a meaning");
-    return "";
-}
-
-/* "%s" in a meaning stands for the schema. */
-static void
-put_meaning(FILE *out, const char *meaning, const char *schema)
-{
-    const char *hole = strstr(meaning, "%s");
-
-    if (!hole) {
-        fputs(meaning, out);
-        return;
-    }
-    fwrite(meaning, 1, (size_t)(hole - meaning), out);
-    fputs(schema, out);
-    fputs(hole + 2, out);
-}
-
-static char *
-expand(const char *template, const char *schema, bool opaque)
-{
-    char *text = NULL;
-    size_t size, length;
-    FILE *out = open_memstream(&text, &size);
-
-    if (!out)
-        return NULL;
-    for (const char *at = template; *at;) {
-        size_t plain = strcspn(at, "@");
-
-        fwrite(at, 1, plain, out);
-        at += plain;
-        if (*at) {
-            put_meaning(out, meaning_of(at, opaque, &length), schema);
-            at += length;
-        }
-    }
-    fclose(out);
-    return text;
-}
-
-static char *
-name_of(const char *text)
-{
-    char *name = NULL;
-    uint32_t sum = text ? idem_crc32c(idem_bytes_of(text)) : 0;
-
-    return asprintf(&name, "idem_%08" PRIx32, sum) < 0 ? NULL : name;
-}
-
-bool
-pg_statements_init(struct statements *statements, const char *schema)
-{
-    bool ok = true;
-
-    for (unsigned i = 0; i < SQL_STATEMENTS; i++) {
-        for (int opaque = 0; opaque <= (i >= SQL_OPAQUE ? 1 : 0); opaque++) {
-            char *text = expand(templates[i], schema, opaque);
-
-            statements->texts[i][opaque] = text;
-            statements->names[i][opaque] = name_of(text);
-            ok = ok && text && statements->names[i][opaque];
-        }
-    }
-    return ok;
-}
-
-void
-pg_statements_fini(struct statements *statements)
-{
-    for (unsigned i = 0; i < SQL_STATEMENTS; i++) {
-        for (int opaque = 0; opaque < 2; opaque++) {
-            free(statements->texts[i][opaque]);
-            free(statements->names[i][opaque]);
-        }
-    }
-    memset(statements, 0, sizeof(*statements));
-}

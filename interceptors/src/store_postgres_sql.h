@@ -13,6 +13,7 @@ enum statement {
     SQL_LOCK,         /* $1 lock: is it ours? */
     SQL_LOCK_LIMITED, /* … $2 statement, $3 idle in transaction, ms */
     SQL_LOCK_SHARED,  /* $1 lock */
+    SQL_PATIENT,      /* $1 statement, ms: locks are waited for as long */
     SQL_NOTE_WINDOW,  /* $1 day, $2 window ms: the day's, 0 rows: no day */
     SQL_WATERMARK,    /* $1 session: acked */
     SQL_NUMBER, /* $1 session, $2 number: 22012 when it was acknowledged */
@@ -26,10 +27,11 @@ enum statement {
     SQL_UNDO,        /* … back to it */
     SQL_SHARE_LOCK,  /* $1 locks, an array: the number, from 1, of each that is
                       * somebody else's; the others are ours */
-    SQL_SHARE_BEGIN, /* $1 statement, $2 lock, ms: first_at of all records, ms.
-                      * From here plans are made as the handlers' statements
-                      * want them */
-    SQL_OPAQUE,      /* those below have a twin for opaque keys */
+    SQL_SHARE_BY_KEY, /* plans are made key by key from here … */
+    SQL_SHARE_BEGIN,  /* … to here, then as handlers' statements want them; $1
+                       * statement, $2 lock, ms: first_at of all records */
+    SQL_SHARE_NOW,    /* first_at of all records */
+    SQL_OPAQUE,       /* those below have a twin for opaque keys */
     SQL_LOOK = SQL_OPAQUE, /* record.c reads it */
     SQL_LOOK_ABSENT,       /* $1 key, $2 end of its window, $3 day: has it no
                             * record, and may begin? Then as SQL_READ */
@@ -61,8 +63,16 @@ enum statement {
     SQL_SHARE_RECORD, /* insert as DONE: $1 to $8 as of a claim, $9 to $13 the
                        * answer, all arrays. Fails when a rival was first, or a
                        * window is over (22012) */
+    SQL_ONE, /* as those of many, for one key; no parameter is an array */
+    SQL_ONE_CLAIM = SQL_ONE,
+    SQL_ONE_CLAIM_NEW,
+    SQL_ONE_COMPLETE,
+    SQL_ONE_RECORD, /* first_at */
     SQL_STATEMENTS,
 };
+
+/* The statements' texts, but for their marks (store_postgres_marks.c). */
+extern const char *const pg_templates[SQL_STATEMENTS];
 
 struct statements {
     char *names[SQL_STATEMENTS][2]; /* by opaque */

@@ -37,8 +37,8 @@ enum pg_end
 pg_note_window(struct pg_session *session, const struct idem_ticket *ticket)
 {
     struct windows *windows = &session->postgres->windows;
-    struct pg_arguments arguments = {0};
-    struct pg_query query;
+    struct pg_arguments patience = {0}, arguments = {0};
+    struct pg_query queries[2];
     struct row_key key;
     enum pg_end end;
 
@@ -46,13 +46,16 @@ pg_note_window(struct pg_session *session, const struct idem_ticket *ticket)
     if (key.opaque ||
         pg_windows_known(windows, key.day, ticket->id.key.window_ms))
         return PG_OK;
+    pg_arguments_int(&patience, session->postgres->statement_ms);
     pg_arguments_int(&arguments, key.day);
     pg_arguments_int(&arguments, ticket->id.key.window_ms);
-    query = pg_session_query(session, SQL_NOTE_WINDOW, false, &arguments);
-    end = pg_session_run(session, &query, 1);
-    if (end == PG_OK && pg_query_ok(&query) && pg_query_rows(&query) == 1)
+    queries[0] = pg_session_query(session, SQL_PATIENT, false, &patience);
+    queries[1] = pg_session_query(session, SQL_NOTE_WINDOW, false, &arguments);
+    end = pg_session_run(session, queries, 2);
+    if (end == PG_OK && pg_query_ok(&queries[1]) &&
+        pg_query_rows(&queries[1]) == 1)
         pg_windows_learn(windows, key.day, ticket->id.key.window_ms);
-    pg_queries_clear(&query, 1);
+    pg_queries_clear(queries, 2);
     return end;
 }
 
