@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A session's connection: settings, what the database is, statements. */
+/* A session's connection: settings, what the database is. */
 
 #define CHECK_MS 500 /* a running query notices that its client is gone */
 
@@ -104,31 +104,6 @@ check_version(int64_t version, struct idem_error *err)
                                           : "it is older than the database");
 }
 
-static enum pg_end
-prepare(const struct statements *statements, struct pg_link *link,
-        int64_t until_ns, struct idem_error *err)
-{
-    struct pg_query queries[SQL_STATEMENTS * 2] = {0};
-    unsigned n = 0, ok = 0;
-    enum pg_end end;
-
-    for (unsigned i = 0; i < SQL_STATEMENTS * 2; i++) {
-        queries[n].name = statements->names[i / 2][i % 2];
-        queries[n].text = statements->texts[i / 2][i % 2];
-        if (queries[n].text)
-            n++;
-    }
-    end = pg_link_run(link, queries, n, until_ns);
-    while (ok < n && pg_query_ok(&queries[ok]))
-        ok++;
-    if (ok < n) {
-        (void)pg_fail_result(err, queries[ok].result);
-        end = end == PG_OK ? PG_LOST : end;
-    }
-    pg_queries_clear(queries, n);
-    return end;
-}
-
 static enum idem_status
 read_hello(struct pg_session *session, const struct pg_query *hello,
            struct idem_error *err)
@@ -151,9 +126,6 @@ read_hello(struct pg_session *session, const struct pg_query *hello,
         return idem_fail(err, IDEM_RESOURCE_EXHAUSTED, "out of memory");
     if (session->pooled)
         status = pg_pooled_check(session, err);
-    else if (prepare(&session->statements, &session->link, session->until_ns,
-                     err) != PG_OK)
-        status = err ? err->status : IDEM_UNAVAILABLE;
     if (status != IDEM_OK)
         return status;
     text = pg_value_bytes(hello->result, HELLO_EPOCH);
@@ -266,14 +238,15 @@ pg_session_query(const struct pg_session *session, enum statement statement,
                  bool opaque, const struct pg_arguments *arguments)
 {
     int twin = opaque && statement >= SQL_OPAQUE ? 1 : 0;
+    const struct statements *statements = &session->statements;
+    struct pg_query query = {.text = statements->texts[statement][twin],
+                             .arguments = arguments};
 
-    return (struct pg_query){
-        .name =
-            session->pooled ? NULL : session->statements.names[statement][twin],
-        .text =
-            session->pooled ? session->statements.texts[statement][twin] : NULL,
-        .arguments = arguments,
-    };
+    if (session->pooled)
+        return query;
+    query.name = statements->names[statement][twin];
+    query.prepared = &statements->prepared[2 * statement + twin];
+    return query;
 }
 
 struct pg_query

@@ -198,6 +198,12 @@ send_values(PGconn *conn, const struct pg_query *query)
 }
 
 static bool
+send_prepare(PGconn *conn, const struct pg_query *query)
+{
+    return PQsendPrepare(conn, query->name, query->text, 0, NULL) == 1;
+}
+
+static bool
 send_query(PGconn *conn, const struct pg_query *query)
 {
     static const struct pg_arguments none = {0};
@@ -206,8 +212,8 @@ send_query(PGconn *conn, const struct pg_query *query)
 
     if (query->values)
         return send_values(conn, query);
-    if (query->name && query->text)
-        return PQsendPrepare(conn, query->name, query->text, 0, NULL) == 1;
+    if (query->name && query->text && !query->prepared)
+        return send_prepare(conn, query);
     if (query->name)
         return PQsendQueryPrepared(conn, query->name, with->n, with->values,
                                    with->sizes, with->formats, 1) == 1;
@@ -229,16 +235,44 @@ pg_link_send(struct pg_link *link, struct pg_query *queries, unsigned n)
 
     link->collected = 0;
     for (unsigned i = 0; i < n; i++)
-        queries[i].result = NULL;
+        queries[i].result = queries[i].refused = NULL;
     if (!pg_link_is_up(link))
         return false;
     PQsetnonblocking(conn, 1);
     if (!PQenterPipelineMode(conn))
         return false;
-    for (unsigned i = 0; i < n; i++)
-        if (!send_query(conn, &queries[i]))
+    for (unsigned i = 0; i < n; i++) {
+        bool prepares = queries[i].prepared && !*queries[i].prepared;
+
+        queries[i].preparing = prepares ? 2 : 0;
+        if ((prepares && !send_prepare(conn, &queries[i])) ||
+            !send_query(conn, &queries[i]))
             return false;
+    }
     return PQpipelineSync(conn) == 1;
+}
+
+/* What cannot be prepared says why, and is not run. */
+static enum pg_end
+collect_preparing(struct pg_link *link, struct pg_query *query,
+                  int64_t until_ns)
+{
+    PGresult *result;
+    enum pg_end end = pg_link_wait(link, until_ns, &result);
+
+    if (end != PG_OK) {
+        query->result = result;
+        return end;
+    }
+    query->preparing--;
+    if (!result)
+        return PG_OK;
+    *query->prepared = PQresultStatus(result) == PGRES_COMMAND_OK;
+    if (*query->prepared)
+        PQclear(result);
+    else
+        query->refused = result;
+    return PG_OK;
 }
 
 /* A statement gives its result, then NULL. */
@@ -248,10 +282,17 @@ collect_one(struct pg_link *link, struct pg_query *query, int64_t until_ns)
     PGresult *end_of_it;
     enum pg_end end = PG_OK;
 
-    if (!query->result)
+    while (query->preparing > 0 && end == PG_OK)
+        end = collect_preparing(link, query, until_ns);
+    if (end == PG_OK && !query->result)
         end = pg_link_wait(link, until_ns, &query->result);
     if (end != PG_OK)
         return end;
+    if (query->refused) {
+        PQclear(query->result);
+        query->result = query->refused;
+        query->refused = NULL;
+    }
     end = pg_link_wait(link, until_ns, &end_of_it);
     PQclear(end_of_it);
     return end;
@@ -296,7 +337,8 @@ pg_queries_clear(struct pg_query *queries, unsigned n)
 {
     for (unsigned i = 0; i < n; i++) {
         PQclear(queries[i].result);
-        queries[i].result = NULL;
+        PQclear(queries[i].refused);
+        queries[i].result = queries[i].refused = NULL;
     }
 }
 

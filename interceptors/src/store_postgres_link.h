@@ -44,10 +44,15 @@ struct pg_values;
 /* A statement of a round trip. */
 struct pg_query {
     const char *name; /* a prepared statement; NULL: text is run as it is */
-    const char *text; /* with a name: prepare it under that name */
+    const char *text; /* with a name: prepare it under that name … */
+    bool *prepared;   /* … when that is false, and then run it; set when it is
+                       * prepared. NULL: prepare, and no more */
     const struct pg_arguments *arguments; /* NULL: none */
     const struct pg_values *values; /* a handler's instead; result in text */
     struct pg_result *result;       /* binary; NULL: none came */
+    struct pg_result *refused;      /* why it could not be prepared, until it
+                                     * is the result */
+    unsigned preparing; /* results of preparing it that are still to come */
 };
 
 /* To the primary only. Ends within connect_timeout_ms, but for the name

@@ -136,8 +136,10 @@ name_of(const char *text)
 bool
 pg_statements_init(struct statements *statements, const char *schema)
 {
-    bool ok = true;
+    bool ok;
 
+    statements->prepared = calloc(2 * SQL_STATEMENTS, sizeof(bool));
+    ok = statements->prepared != NULL;
     for (unsigned i = 0; i < SQL_STATEMENTS; i++) {
         for (int opaque = 0; opaque <= (i >= SQL_OPAQUE ? 1 : 0); opaque++) {
             char *text = expand(i, schema, opaque);
@@ -159,5 +161,6 @@ pg_statements_fini(struct statements *statements)
             free(statements->names[i][opaque]);
         }
     }
+    free(statements->prepared);
     memset(statements, 0, sizeof(*statements));
 }

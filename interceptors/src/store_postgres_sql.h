@@ -3,7 +3,8 @@
 
 #include "store_postgres_link.h"
 
-/* The statements of the store, prepared on every connection. Tables are named
+/* The statements of the store, each prepared on a connection when it is used
+ * there first (decision 62). Tables are named
  * with their schema, so that a handler's search_path does not mislead them; a
  * statement's name is a checksum of its text, so that two versions of this
  * library behind one pooler do not run each other's (case B079). */
@@ -77,6 +78,7 @@ extern const char *const pg_templates[SQL_STATEMENTS];
 struct statements {
     char *names[SQL_STATEMENTS][2]; /* by opaque */
     char *texts[SQL_STATEMENTS][2];
+    bool *prepared; /* on this connection; at names' places */
 };
 
 /* False: out of memory. */
