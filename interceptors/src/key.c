@@ -55,10 +55,9 @@ read_number(struct idem_bytes text, int64_t max, int64_t *number)
 
         if (c < '0' || c > '9')
             break;
-        if (*number > (max - (c - '0')) / 10)
-            return 0;
-        *number = *number * 10 + (c - '0');
-        if (*number == 0)
+        if (__builtin_mul_overflow(*number, 10, number) ||
+            __builtin_add_overflow(*number, c - '0', number) || *number > max ||
+            *number == 0)
             return 0;
     }
     return digits;
@@ -243,12 +242,15 @@ idem_key_parse(struct idem_key *key, struct idem_bytes text,
         return idem_fail_reason(err, IDEM_INVALID_ARGUMENT, IDEM_KEY_TOO_LONG,
                                 "the key has %zu bytes; at most %d are allowed",
                                 text.size, IDEM_KEY_MAX);
+    read.minted = session || begins_with(text, PREFIX);
+    if (read.minted && read_minted(&read, text, session)) {
+        *key = read; /* and its charset is that of its form */
+        return IDEM_OK;
+    }
     status = check_charset(text, err);
     if (status != IDEM_OK)
         return status;
-
-    read.minted = session || begins_with(text, PREFIX);
-    if (read.minted && !read_minted(&read, text, session))
+    if (read.minted)
         return idem_fail_reason(err, IDEM_INVALID_ARGUMENT, IDEM_KEY_FORMAT,
                                 "the key begins like a minted one (%s) and is "
                                 "none",

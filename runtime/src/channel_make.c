@@ -1,5 +1,6 @@
 #include "channel_inside.h"
 
+#include "key_text.h"
 #include "metadata.h"
 #include "parent.h"
 
@@ -17,21 +18,16 @@ static enum idem_status
 take_key(struct idem_call *base, const char *key, struct idem_error *err)
 {
     struct idem_bytes text = idem_bytes_of(key);
+    enum idem_status status;
 
     if (!key)
         return IDEM_OK;
     if (text.size == 0)
         return idem_fail_reason(err, IDEM_INVALID_ARGUMENT, IDEM_KEY_EMPTY,
                                 "the key is empty");
-    if (text.size > IDEM_KEY_MAX)
-        return idem_fail_reason(err, IDEM_INVALID_ARGUMENT, IDEM_KEY_TOO_LONG,
-                                "the key has %zu bytes, at most %d", text.size,
-                                IDEM_KEY_MAX);
-    for (size_t i = 0; i < text.size; i++)
-        if (text.data[i] < 0x21 || text.data[i] > 0x7E)
-            return idem_fail_reason(
-                err, IDEM_INVALID_ARGUMENT, IDEM_KEY_CHARSET,
-                "byte %zu of the key is not of 0x21..0x7E", i);
+    status = key_text_check(text, err);
+    if (status != IDEM_OK)
+        return status;
     base->key.data = idem_arena_copy(base->arena, text);
     if (!base->key.data)
         return idem_fail(err, IDEM_RESOURCE_EXHAUSTED, "out of memory");

@@ -8,31 +8,8 @@
 #include <openssl/sha.h>
 
 #include <endian.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* The n-th is of a byte with n more bytes behind it. */
-static uint32_t crc32c_tables[4][256];
-static pthread_once_t crc32c_once = PTHREAD_ONCE_INIT;
-
-static void
-fill_crc32c_tables(void)
-{
-    uint32_t(*tables)[256] = crc32c_tables;
-
-    for (uint32_t byte = 0; byte < 256; byte++) {
-        uint32_t crc = byte;
-
-        for (int bit = 0; bit < 8; bit++)
-            crc = (crc >> 1) ^ (0x82F63B78 & (0 - (crc & 1)));
-        tables[0][byte] = crc;
-    }
-    for (int n = 1; n < 4; n++)
-        for (int byte = 0; byte < 256; byte++)
-            tables[n][byte] = (tables[n - 1][byte] >> 8) ^
-                              tables[0][tables[n - 1][byte] & 0xFF];
-}
 
 /* A thread's first hash needs no memory, those beside it do. */
 struct idem_sha256 {
@@ -142,24 +119,4 @@ bool
 idem_digest_equal(const void *a, const void *b, size_t size)
 {
     return CRYPTO_memcmp(a, b, size) == 0;
-}
-
-/* Four bytes at a time. */
-uint32_t
-idem_crc32c(struct idem_bytes bytes)
-{
-    uint32_t(*tables)[256] = crc32c_tables;
-    uint32_t crc = UINT32_MAX, word;
-    size_t i = 0;
-
-    pthread_once(&crc32c_once, fill_crc32c_tables);
-    for (; bytes.size - i >= sizeof(word); i += sizeof(word)) {
-        memcpy(&word, bytes.data + i, sizeof(word));
-        crc ^= le32toh(word);
-        crc = tables[3][crc & 0xFF] ^ tables[2][crc >> 8 & 0xFF] ^
-              tables[1][crc >> 16 & 0xFF] ^ tables[0][crc >> 24];
-    }
-    for (; i < bytes.size; i++)
-        crc = (crc >> 8) ^ tables[0][(crc ^ bytes.data[i]) & 0xFF];
-    return ~crc;
 }

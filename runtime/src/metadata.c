@@ -1,5 +1,7 @@
 #include "metadata.h"
 
+#include "printable.h"
+
 #include <string.h>
 
 #define ENTRY_COST 32 /* as HTTP/2 counts a header (RFC 9113, 6.5.2) */
@@ -32,34 +34,6 @@ is_binary(struct idem_bytes name)
     return name.size >= 4 && memcmp(name.data + name.size - 4, "-bin", 4) == 0;
 }
 
-/* A byte of eight that is not of 0x20..0x7E has its top bit here, or one behind
- * it has; none has when all are. */
-static uint64_t
-unprintable(uint64_t eight)
-{
-    const uint64_t each = UINT64_C(0x0101010101010101);
-
-    return (eight | (eight + each) | ~(eight + each * 0x60)) & each * 0x80;
-}
-
-static bool
-is_printable(struct idem_bytes value)
-{
-    uint64_t eight, bad = 0;
-    size_t i = 0;
-
-    for (; value.size - i >= sizeof eight; i += sizeof eight) {
-        memcpy(&eight, value.data + i, sizeof eight);
-        bad |= unprintable(eight);
-    }
-    if (i < value.size) {
-        memset(&eight, ' ', sizeof eight);
-        memcpy(&eight, value.data + i, value.size - i);
-        bad |= unprintable(eight);
-    }
-    return bad == 0;
-}
-
 /* For the error's text: what is printable of a name, cut. */
 static const char *
 shown(char text[65], struct idem_bytes name)
@@ -67,9 +41,10 @@ shown(char text[65], struct idem_bytes name)
     size_t size = name.size < 64 ? name.size : 64;
 
     for (size_t i = 0; i < size; i++)
-        text[i] = (char)(is_printable((struct idem_bytes){name.data + i, 1})
-                             ? name.data[i]
-                             : '?');
+        text[i] =
+            (char)(is_printable((struct idem_bytes){name.data + i, 1}, ' ')
+                       ? name.data[i]
+                       : '?');
     text[size] = 0;
     return text;
 }
@@ -84,7 +59,7 @@ check(const struct idem_metadata *metadata, struct idem_bytes name,
         return idem_fail(err, IDEM_INTERNAL,
                          "metadata name \"%s\" is not of [0-9a-z_.-]",
                          shown(text, name));
-    if (!is_binary(name) && !is_printable(value))
+    if (!is_binary(name) && !is_printable(value, ' '))
         return idem_fail(err, IDEM_INTERNAL,
                          "metadata \"%s\": its value is not printable ASCII "
                          "and the name does not end in -bin",

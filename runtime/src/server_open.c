@@ -2,6 +2,7 @@
 
 #include "arena.h"
 #include "codec.h"
+#include "key_text.h"
 #include "parent.h"
 
 #include <idem/reason.h>
@@ -9,21 +10,6 @@
 #define NS_PER_US 1000
 
 /* What an OPEN asks for: looked at, turned away, or made a call that walks. */
-
-static enum idem_status
-check_key(struct idem_bytes key, struct idem_error *err)
-{
-    if (key.size > IDEM_KEY_MAX)
-        return idem_fail_reason(err, IDEM_INVALID_ARGUMENT, IDEM_KEY_TOO_LONG,
-                                "the key has %zu bytes, at most %d", key.size,
-                                IDEM_KEY_MAX);
-    for (size_t i = 0; i < key.size; i++)
-        if (key.data[i] < 0x21 || key.data[i] > 0x7E)
-            return idem_fail_reason(
-                err, IDEM_INVALID_ARGUMENT, IDEM_KEY_CHARSET,
-                "byte %zu of the key is not of 0x21..0x7E", i);
-    return IDEM_OK;
-}
 
 /* The method is what the client thinks it is. */
 static enum idem_status
@@ -88,7 +74,7 @@ check_open(const struct peer *peer, const struct frame *frame,
         status = plain_check_open(open, entry->method, err);
     if (status != IDEM_OK)
         return status;
-    return check_key(open->key, err);
+    return key_text_check(open->key, err);
 }
 
 static int64_t
