@@ -197,7 +197,8 @@ is_shown(const struct memory_fact *fact, const struct memory_question *question)
 }
 
 /* Before anything is shown the requests are compared. An abandoned key may have
- * been so before any request came: whose it is only its record knows. */
+ * been so before any request came: whose it is only its record knows. One whose
+ * canonical hash is not there yet is not another request for sure. */
 static enum idem_verdict
 judge(const struct memory_fact *fact, const struct memory_question *question)
 {
@@ -205,8 +206,10 @@ judge(const struct memory_fact *fact, const struct memory_question *question)
         return IDEM_VERDICT_ABSENT;
     if (idem_fingerprint_match(&fact->fingerprint, question->fingerprint))
         return fact->verdict;
-    return fact->verdict == IDEM_VERDICT_DONE ? IDEM_VERDICT_REUSED
-                                              : IDEM_VERDICT_ABSENT;
+    return fact->verdict == IDEM_VERDICT_DONE ||
+                   question->fingerprint->version == 0
+               ? IDEM_VERDICT_REUSED
+               : IDEM_VERDICT_ABSENT;
 }
 
 static void

@@ -26,7 +26,7 @@ struct memory_fact {
 struct memory_question {
     const uint8_t *digest;
     const char *epoch;
-    const struct idem_fingerprint *fingerprint;
+    const struct idem_fingerprint *fingerprint; /* the raw one will do */
     int64_t wall_ms;
 };
 
@@ -47,8 +47,10 @@ void memory_free(struct memory *memory);
 void memory_keep(struct memory *memory, const struct memory_fact *fact);
 
 /* Fills *fact and returns DONE or ABANDONED; REUSED: recorded for the request
- * that fact->fingerprint is of. ABSENT: ask on, fact is untouched. The caller
- * unrefs fact->answer, which is NULL unless the verdict is DONE or REUSED. */
+ * that fact->fingerprint is of, or, when the question's fingerprint has no
+ * canonical hash, to be asked again with it. ABSENT: ask on, fact is untouched.
+ * The caller unrefs fact->answer, which is NULL unless the verdict is DONE or
+ * REUSED. */
 enum idem_verdict memory_recall(struct memory *memory,
                                 const struct memory_question *question,
                                 struct memory_fact *fact);

@@ -91,6 +91,7 @@ request(struct idem_interceptor *self, struct idem_call *call)
     idem_call_set_state(call, self, passage);
     if (passage_recall(passage))
         return IDEM_ANSWER;
+    passage_canonicalise(passage);
     if (!idem_call_keep(call, &holder, passage))
         return IDEM_ANSWER;
     passage_enter(passage);
@@ -171,6 +172,7 @@ make_once(const struct idem_once_options *given)
     }
     once->base.ops = &once_ops;
     once->clock = given->clock ? given->clock : idem_clock_system();
+    once->own_clock = given->clock != NULL;
     once->wait_cap_ns =
         ms_to_ns(given->wait_cap_ms ? given->wait_cap_ms : WAIT_CAP_MS);
     once->epoch_ttl_ns =

@@ -48,10 +48,11 @@ enum once_count {
 struct once {
     struct idem_interceptor base;
     struct idem_store *store;
-    struct idem_shield *shield; /* NULL: none */
-    struct limit *limit;        /* NULL: none */
-    struct memory *memory;      /* NULL: none */
-    const struct idem_clock *clock;
+    struct idem_shield *shield;     /* NULL: none */
+    struct limit *limit;            /* NULL: none */
+    struct memory *memory;          /* NULL: none */
+    const struct idem_clock *clock; /* of what has no call */
+    bool own_clock;                 /* it was given: calls are held to it */
     int64_t wait_cap_ns, epoch_ttl_ns;
     _Atomic int64_t heard_ns; /* when the last question was asked that the
                                * authority has answered */

@@ -20,9 +20,10 @@ once_heard(struct once *once, int64_t asked_ns)
 }
 
 bool
-once_epoch_shown(const struct once *once, char epoch[IDEM_EPOCH_MAX])
+once_epoch_shown(const struct once *once, const struct idem_clock *clock,
+                 char epoch[IDEM_EPOCH_MAX])
 {
-    int64_t now_ns = once->clock->monotonic_ns(once->clock);
+    int64_t now_ns = clock->monotonic_ns(clock);
 
     epoch[0] = '\0';
     return now_ns - atomic_load(&once->heard_ns) <= once->epoch_ttl_ns &&

@@ -15,7 +15,9 @@ bool once_epoch(const struct once *once, char epoch[IDEM_EPOCH_MAX]);
 /* The authority has answered a question that was asked at that time. */
 void once_heard(struct once *once, int64_t asked_ns);
 
-/* The epoch under which a cached answer may be shown now; false: none may. */
-bool once_epoch_shown(const struct once *once, char epoch[IDEM_EPOCH_MAX]);
+/* The epoch under which a cached answer may be shown now, by the clock that the
+ * authority's answers are noted by; false: none may. */
+bool once_epoch_shown(const struct once *once, const struct idem_clock *clock,
+                      char epoch[IDEM_EPOCH_MAX]);
 
 #endif

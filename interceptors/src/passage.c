@@ -297,12 +297,14 @@ struct passage *
 passage_new(struct once *once, struct idem_call *call)
 {
     struct passage *passage = idem_arena_zalloc(call->arena, sizeof(*passage));
-    int64_t now_ns = once->clock->monotonic_ns(once->clock);
+    int64_t now_ns;
 
     if (!passage)
         return NULL;
     passage->once = once;
     passage->call = call;
+    passage->clock = once->own_clock ? once->clock : call->clock;
+    now_ns = passage->clock->monotonic_ns(passage->clock);
     passage->effect = IDEM_EFFECT_REFUSED;
     passage->give_up_ns = once->wait_cap_ns > INT64_MAX - now_ns
                               ? INT64_MAX

@@ -24,6 +24,9 @@ struct passage {
     struct idem_ticket ticket; /* first: a ticket is its passage */
     struct once *once;
     struct idem_call *call;
+    const struct idem_clock
+        *clock; /* the call's, which is read less often than
+                 * the system's, or the one once was given */
     struct flight flight;
     struct idem_shield_look look;
     struct tx_slot slot;
@@ -57,12 +60,17 @@ struct passage {
 /* NULL: out of memory. */
 struct passage *passage_new(struct once *once, struct idem_call *call);
 
-/* Fill the ticket from the call: key, record, fingerprint, policy.
+/* Fill the ticket from the call: key, record, policy, and of the fingerprint
+ * the raw hash.
  *
  * @retval IDEM_INVALID_ARGUMENT  a reason of reason.h
  */
 enum idem_status passage_identify(struct passage *passage,
                                   struct idem_error *err) IDEM_MUST_CHECK;
+
+/* The fingerprint's canonical hash, when it is not there yet: memory mostly
+ * says the answer without it (decision 64), all others are given it. */
+void passage_canonicalise(struct passage *passage);
 
 /* Answer the call with what is in memory of its key; false: nothing that may be
  * shown, ask on. */

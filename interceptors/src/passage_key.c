@@ -68,8 +68,7 @@ fill_ticket(struct idem_ticket *ticket, struct idem_call *call)
     ticket->id.tenant = call->tenant;
     ticket->id.scope = method->scope;
     idem_record_id_digest(&ticket->id);
-    idem_fingerprint_make(&ticket->fingerprint, method, call->request,
-                          call->message);
+    idem_fingerprint_of_bytes(&ticket->fingerprint, method, call->request);
     ticket->mode = method->mode;
     ticket->after_crash = method->after_crash;
     ticket->lease_ms = method->lease_ms;
@@ -98,4 +97,15 @@ passage_identify(struct passage *passage, struct idem_error *err)
            sizeof(passage->flight.digest));
     passage->flight.fingerprint = &ticket->fingerprint;
     return IDEM_OK;
+}
+
+void
+passage_canonicalise(struct passage *passage)
+{
+    struct idem_fingerprint *fingerprint = &passage->ticket.fingerprint;
+    const struct idem_call *call = passage->call;
+
+    if (fingerprint->version == 0)
+        idem_fingerprint_add_canonical(fingerprint, call->method,
+                                       call->message);
 }

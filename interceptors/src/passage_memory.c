@@ -4,6 +4,7 @@
 #include "once_answer.h"
 #include "once_epoch.h"
 #include "once_verdict.h"
+#include "shared_answer.h"
 
 #include <idem/reason.h>
 
@@ -52,6 +53,22 @@ take_fact(struct passage *passage, enum idem_verdict verdict,
     verdict_refuse(passage);
 }
 
+/* Other bytes may be the same request: of those that are not, memory is asked
+ * once more with all that there is to compare. */
+static enum idem_verdict
+recall(struct passage *passage, const struct memory_question *question,
+       struct memory_fact *fact)
+{
+    struct memory *memory = passage->once->memory;
+    enum idem_verdict verdict = memory_recall(memory, question, fact);
+
+    if (verdict != IDEM_VERDICT_REUSED)
+        return verdict;
+    shared_answer_unref(fact->answer);
+    passage_canonicalise(passage);
+    return memory_recall(memory, question, fact);
+}
+
 bool
 passage_recall(struct passage *passage)
 {
@@ -65,10 +82,10 @@ passage_recall(struct passage *passage)
     struct memory_fact fact;
     enum idem_verdict verdict;
 
-    if (!is_asked(passage) || !once_epoch_shown(once, epoch))
+    if (!is_asked(passage) || !once_epoch_shown(once, passage->clock, epoch))
         return false;
-    question.wall_ms = once->clock->wall_ms(once->clock);
-    verdict = memory_recall(once->memory, &question, &fact);
+    question.wall_ms = passage->clock->wall_ms(passage->clock);
+    verdict = recall(passage, &question, &fact);
     if (verdict == IDEM_VERDICT_ABSENT)
         return false;
     take_fact(passage, verdict, &fact);

@@ -46,7 +46,8 @@ passage_look(struct passage *passage)
 
     if (!wants_look(passage))
         return false;
-    if (once->store->ops->epoch && !once_epoch_shown(once, passage->epoch))
+    if (once->store->ops->epoch &&
+        !once_epoch_shown(once, passage->clock, passage->epoch))
         return false;
     idem_shield_set_epoch(once->shield, passage->epoch);
     passage->looked = true;
@@ -63,10 +64,8 @@ passage_look(struct passage *passage)
 void
 passage_note_epoch(struct passage *passage)
 {
-    const struct once *once = passage->once;
-
-    passage->noted_ns = once->clock->monotonic_ns(once->clock);
-    (void)once_epoch(once, passage->epoch);
+    passage->noted_ns = passage->clock->monotonic_ns(passage->clock);
+    (void)once_epoch(passage->once, passage->epoch);
 }
 
 /* UNKNOWN: the connection was lost. */

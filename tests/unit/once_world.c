@@ -205,8 +205,10 @@ trial_begin(struct trial *trial, struct world *world,
     base->attempt = options->attempt ? options->attempt : 1;
     base->ack_below = options->ack_below;
     base->message = &message->base;
-    base->request =
-        text_in(arena, idem_arena_printf(arena, "%d", (int)options->amount));
+    base->request = text_in(
+        arena, options->bytes
+                   ? options->bytes
+                   : idem_arena_printf(arena, "%d", (int)options->amount));
     if (options->timeout_ms)
         base->deadline_ns =
             world->clock.clock.monotonic_ns(&world->clock.clock) +

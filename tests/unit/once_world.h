@@ -43,7 +43,8 @@ struct trial_options {
     const char *tenant;
     const char *order; /* a field that makes the key of AddOrder */
     int64_t amount;
-    unsigned attempt; /* 0: 1 */
+    const char *bytes; /* as the request came; NULL: the amount's digits */
+    unsigned attempt;  /* 0: 1 */
     uint64_t ack_below;
     int64_t timeout_ms; /* 0: none */
 };

@@ -153,6 +153,31 @@ an_abandoned_key_has_no_answer_and_only_its_request(void **state)
     memory_free(memory);
 }
 
+/* The canonical hash may still say that it is the same: also of an abandoned
+ * key, which another request is not told of. */
+static void
+a_question_without_its_canonical_hash_is_asked_again(void **state)
+{
+    struct memory *memory = memory_new(1 << 20, 1000);
+    struct memory_fact fact = make_fact(1);
+    struct idem_fingerprint raw = fingerprint_of(2);
+    struct memory_question question = {fact.digest, EPOCH, &raw, NOW_MS};
+
+    (void)state;
+    raw.version = 0;
+    shared_answer_unref(fact.answer);
+    fact.answer = NULL;
+    fact.verdict = IDEM_VERDICT_ABANDONED;
+    memory_keep(memory, &fact);
+    assert_int_equal(memory_recall(memory, &question, &fact),
+                     IDEM_VERDICT_REUSED);
+    raw = fingerprint_of(1);
+    raw.version = 0;
+    assert_int_equal(memory_recall(memory, &question, &fact),
+                     IDEM_VERDICT_ABANDONED);
+    memory_free(memory);
+}
+
 /* Fault 41. */
 static void
 another_epoch_or_a_window_that_is_over_shows_nothing(void **state)
@@ -279,6 +304,7 @@ main(void)
         cmocka_unit_test(what_is_kept_is_recalled_and_nothing_else),
         cmocka_unit_test(another_request_is_not_shown_the_answer),
         cmocka_unit_test(an_abandoned_key_has_no_answer_and_only_its_request),
+        cmocka_unit_test(a_question_without_its_canonical_hash_is_asked_again),
         cmocka_unit_test(another_epoch_or_a_window_that_is_over_shows_nothing),
         cmocka_unit_test(what_is_kept_twice_is_there_once),
         cmocka_unit_test(number_and_bytes_are_bounded),

@@ -205,6 +205,19 @@ another_request_is_refused_and_told_when_the_key_was_used(void **state)
     assert_int_equal(world_counts(world).claims, 2);
 }
 
+/* semantics.md 3.4: another runtime or version may have written it. */
+static void
+the_same_request_in_other_bytes_is_shown_the_answer(void **state)
+{
+    struct world *world = *state;
+    struct trial_options other = repeat;
+
+    other.bytes = "seven, as another runtime writes it";
+    run(world, &first);
+    assert_remembered(world, &other);
+    assert_remembered(world, &repeat);
+}
+
 /* Fault 62, I6. */
 static void
 another_tenant_or_method_is_not_shown_the_answer(void **state)
@@ -327,6 +340,7 @@ main(void)
         TEST(first_attempts_ask_where_the_method_says_so),
         TEST(a_method_that_wants_none_has_none),
         TEST(another_request_is_refused_and_told_when_the_key_was_used),
+        TEST(the_same_request_in_other_bytes_is_shown_the_answer),
         TEST(another_tenant_or_method_is_not_shown_the_answer),
         TEST(another_epoch_of_the_store_is_asked),
         TEST(a_store_that_is_away_has_no_epoch),

@@ -61,7 +61,8 @@ struct idem_once_options {
     unsigned memory_entries; /* … and how many at most; 0: 65,536 */
     int64_t epoch_ttl_ms;    /* memory and Redis are asked for so long after the
                               * authority last answered; 0: 5,000 */
-    const struct idem_clock *clock; /* NULL: the system's */
+    const struct idem_clock *clock; /* NULL: of a call its server's, of all
+                                     * else the system's */
 };
 
 struct idem_once_counts {

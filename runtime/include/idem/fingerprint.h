@@ -13,7 +13,7 @@ IDEM_BEGIN_DECLS
 struct idem_fingerprint {
     uint8_t raw[32];       /* SHA-256 of the bytes as received */
     uint8_t canonical[32]; /* SHA-256 of the canonical form */
-    unsigned version;      /* of the canonical form */
+    unsigned version;      /* of the canonical form; 0: there is none yet */
 };
 
 /* Of a method that shares its keys both hashes are of its name, too: what was
@@ -27,7 +27,18 @@ IDEM_API void idem_fingerprint_make(struct idem_fingerprint *fingerprint,
                                     struct idem_bytes bytes,
                                     const struct ProtobufCMessage *request);
 
-/* Either hash is equal, the canonical one only in the same version. */
+/* The same in two steps: raw and version 0, then the canonical hash, which
+ * costs more and decides only where the raw ones differ. */
+IDEM_API void idem_fingerprint_of_bytes(struct idem_fingerprint *fingerprint,
+                                        const struct idem_method *method,
+                                        struct idem_bytes bytes);
+IDEM_API void
+idem_fingerprint_add_canonical(struct idem_fingerprint *fingerprint,
+                               const struct idem_method *method,
+                               const struct ProtobufCMessage *request);
+
+/* Either hash is equal, the canonical one only in the same version and where
+ * both have one. Not in constant time: hashes of requests are no secret. */
 IDEM_API bool idem_fingerprint_match(const struct idem_fingerprint *a,
                                      const struct idem_fingerprint *b);
 
