@@ -61,6 +61,15 @@ stir_later(struct idem_stream *stream)
     idem_timer_start(call->channel->timers, &call->later, 0);
 }
 
+/* All is told: a timer that waits has nothing to do, and a channel that closes
+ * does not wait for it. */
+static void
+stir_no_more(struct client_call *call)
+{
+    if (idem_timer_stop(call->channel->timers, &call->later))
+        call_unref(&call->call);
+}
+
 static void
 stir(struct idem_stream *stream)
 {
@@ -129,6 +138,7 @@ tell_end(struct idem_stream *stream)
         reply = channel_unpack_reply(call);
     if (stream->glue->end)
         stream->glue->end(stream, stream->callbacks, reply, &base->outcome);
+    stir_no_more(call);
     channel_leave(call);
     call_unref(&call->call); /* channel_stream_over's, not the last */
 }
