@@ -189,6 +189,8 @@ workers_new(unsigned threads, unsigned max_queued)
     pool->awake = pool->max_running = threads;
     pthread_mutex_init(&pool->lock, NULL);
     pthread_cond_init(&pool->left, NULL);
+    for (unsigned i = 0; i < GUESTS; i++)
+        pool->guest[i].pool = pool;
     if (start_all(pool, threads))
         return pool;
     free_pool(pool);

@@ -103,7 +103,6 @@ workers_for_guest(struct workers *pool, struct lead *lead,
     guest = &pool->guest[lead->number];
     if (guest->lead)
         return true;
-    guest->pool = pool;
     guest->lead = lead;
     pool->guests++;
     lead_put_behind(visit, guest);

@@ -27,7 +27,6 @@ workers_hosted(struct workers *pool)
         return lent.guest == guest ? guest : NULL;
     if (guest->host)
         return NULL;
-    guest->pool = pool;
     guest->host = lent.host;
     guest->told = false;
     pool->guests++;
