@@ -49,13 +49,6 @@ try_and_find(struct pg_session *session, struct idem_ticket *ticket, bool stay,
     return PG_OK;
 }
 
-static void
-tell_running(struct idem_ticket *ticket)
-{
-    ticket->verdict = IDEM_VERDICT_RUNNING;
-    ticket->wait_ms = 0;
-}
-
 enum pg_end
 pg_look(struct pg_session *session, struct idem_ticket *ticket, bool again)
 {
@@ -73,7 +66,7 @@ pg_look(struct pg_session *session, struct idem_ticket *ticket, bool again)
     if (!expired || (!locked && pg_is_open(&record) &&
                      (ticket->verdict == IDEM_VERDICT_ABSENT ||
                       ticket->verdict == IDEM_VERDICT_EXPIRED)))
-        tell_running(ticket);
+        pg_tell_running(ticket);
     return end;
 }
 
@@ -103,7 +96,7 @@ decide(struct pg_session *session, struct idem_ticket *ticket,
        const struct record *record, bool locked, bool *done)
 {
     if (!locked && pg_is_open(record)) {
-        tell_running(ticket);
+        pg_tell_running(ticket);
         return PG_OK;
     }
     switch (record_abandon(record, ticket)) {

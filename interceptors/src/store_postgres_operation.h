@@ -56,6 +56,9 @@ enum pg_end pg_change(struct pg_session *session, struct idem_ticket *ticket,
                       enum statement statement, bool opaque,
                       const struct pg_arguments *arguments, long *changed);
 
+/* Somebody has the key: who asks waits, and looks again soon. */
+void pg_tell_running(struct idem_ticket *ticket);
+
 /* ABSENT or RELEASED: nothing is told of who is about to change that. */
 bool pg_is_open(const struct record *record);
 

@@ -86,6 +86,13 @@ pg_find(struct pg_session *session, struct idem_ticket *ticket,
     return PG_OK;
 }
 
+void
+pg_tell_running(struct idem_ticket *ticket)
+{
+    ticket->verdict = IDEM_VERDICT_RUNNING;
+    ticket->wait_ms = 0;
+}
+
 bool
 pg_is_open(const struct record *record)
 {

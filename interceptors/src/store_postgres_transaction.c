@@ -95,6 +95,13 @@ take_over(struct pg_session *session, struct idem_ticket *ticket,
     return end;
 }
 
+static enum pg_end
+leave_running(struct pg_session *session, struct idem_ticket *ticket)
+{
+    pg_tell_running(ticket);
+    return roll_back(session);
+}
+
 /* The key is free: give the transaction to the handler. */
 static enum pg_end
 begin(struct pg_session *session, struct idem_ticket *ticket,
@@ -110,11 +117,8 @@ begin(struct pg_session *session, struct idem_ticket *ticket,
         bool taken;
 
         end = take_over(session, ticket, record, &taken);
-        if (end == PG_OK && !taken) {
-            ticket->verdict = IDEM_VERDICT_RUNNING;
-            ticket->wait_ms = 0;
-            return roll_back(session);
-        }
+        if (end == PG_OK && !taken)
+            return leave_running(session, ticket);
     }
     if (end == PG_OK)
         pg_tx_begin(session, ticket);
@@ -130,19 +134,9 @@ hold(struct pg_session *session, struct idem_ticket *ticket,
 
     if (end == PG_OK)
         end = pg_hold(session, ticket, record, &held);
-    if (end == PG_OK && !held) {
-        ticket->verdict = IDEM_VERDICT_RUNNING;
-        ticket->wait_ms = 0;
-    }
+    if (end == PG_OK && !held)
+        pg_tell_running(ticket);
     return end;
-}
-
-static enum pg_end
-tell_running(struct pg_session *session, struct idem_ticket *ticket)
-{
-    ticket->verdict = IDEM_VERDICT_RUNNING;
-    ticket->wait_ms = 0;
-    return roll_back(session);
 }
 
 /* Nobody has the key's lock; but not all who claim take it. */
@@ -155,10 +149,8 @@ expire(struct pg_session *session, struct idem_ticket *ticket,
 
     if (end == PG_OK)
         end = pg_expire(session, ticket, record, &expired);
-    if (end == PG_OK && !expired) {
-        ticket->verdict = IDEM_VERDICT_RUNNING;
-        ticket->wait_ms = 0;
-    }
+    if (end == PG_OK && !expired)
+        pg_tell_running(ticket);
     return end;
 }
 
@@ -172,10 +164,10 @@ decide(struct pg_session *session, struct idem_ticket *ticket,
         return hold(session, ticket, record);
     if (move == RECORD_TAKE)
         return locked || !pg_is_open(record) ? begin(session, ticket, record)
-                                             : tell_running(session, ticket);
+                                             : leave_running(session, ticket);
     if (ticket->verdict == IDEM_VERDICT_EXPIRED)
         return locked ? expire(session, ticket, record)
-                      : tell_running(session, ticket);
+                      : leave_running(session, ticket);
     return roll_back(session);
 }
 

@@ -250,12 +250,20 @@ stage_call(struct stage *stage, stage_call_fn *call, const char *key,
     return call_on(stage->channels[0], call, key, request);
 }
 
-struct called
-stage_add(struct stage *stage, const char *key, int64_t amount)
+effects_add_request
+stage_request(int64_t amount)
 {
     effects_add_request request = EFFECTS_ADD_REQUEST_INIT;
 
     request.amount = amount;
+    return request;
+}
+
+struct called
+stage_add(struct stage *stage, const char *key, int64_t amount)
+{
+    effects_add_request request = stage_request(amount);
+
     return stage_call(stage, effects_add, key, &request);
 }
 

@@ -57,10 +57,19 @@ int stage_sqlite_tcp(void **state);
 int stage_both(void **state); /* PostgreSQL and Redis */
 int stage_down(void **state);
 
+/* A cmocka test on a stage, which is one of these set-ups. */
+#define STAGE_TEST(stage, name)                                                \
+    {                                                                          \
+#name " on " #stage, name, stage, stage_down, NULL                     \
+    }
+
 /* Add a server interceptor, or a client one, which the stage owns: makes the
  * servers and channels anew. */
 void stage_rebuild(struct stage *stage, struct idem_interceptor *on_server,
                    struct idem_interceptor *on_client);
+
+/* To add `amount`. */
+effects_add_request stage_request(int64_t amount);
 
 /* Call the first server and wait; call is effects_add, … */
 struct called stage_call(struct stage *stage, stage_call_fn *call,

@@ -9,15 +9,6 @@
 #define MANY 50
 #define CALLS_MAX 20
 
-static effects_add_request
-request_of(int64_t amount)
-{
-    effects_add_request request = EFFECTS_ADD_REQUEST_INIT;
-
-    request.amount = amount;
-    return request;
-}
-
 /* Fault 1, B013. */
 static void
 the_same_key_three_times_is_one_effect(void **state)
@@ -60,7 +51,7 @@ static void
 fifty_at_once_are_one_effect(void **state)
 {
     struct stage *stage = *state;
-    effects_add_request request = request_of(7);
+    effects_add_request request = stage_request(7);
     struct stage_thread *threads[MANY];
     struct called called[MANY];
     unsigned committed = 0, first = 0;
@@ -94,7 +85,7 @@ static void
 another_request_in_flight_is_refused_and_the_first_one_stands(void **state)
 {
     struct stage *stage = *state;
-    effects_add_request request = request_of(100);
+    effects_add_request request = stage_request(100);
     struct stage_thread *thread;
     struct called first, other, again;
 
@@ -120,7 +111,7 @@ static void
 another_request_after_success_is_refused(void **state)
 {
     struct stage *stage = *state;
-    effects_add_request request = request_of(100);
+    effects_add_request request = stage_request(100);
     struct called first = stage_call(stage, effects_add, "once-4", &request);
     struct called noted, doubled;
 
@@ -139,7 +130,7 @@ static void
 a_field_that_is_left_out_may_differ(void **state)
 {
     struct stage *stage = *state;
-    effects_add_request request = request_of(100);
+    effects_add_request request = stage_request(100);
     struct called first = stage_call(stage, effects_add, "once-5", &request);
     struct called again;
 
@@ -173,7 +164,7 @@ static void
 another_request_after_release_is_refused(void **state)
 {
     struct stage *stage = *state;
-    effects_add_request request = request_of(7);
+    effects_add_request request = stage_request(7);
     struct called first, other;
 
     effects_fail(&stage->effects, 1, IDEM_RESOURCE_EXHAUSTED);
@@ -211,7 +202,7 @@ replies_of_every_size_are_replayed_byte_for_byte(void **state)
     static const uint32_t sizes[] = {0, 1, 300, 1000000};
 
     for (unsigned i = 0; i < 4; i++) {
-        effects_add_request request = request_of(i);
+        effects_add_request request = stage_request(i);
         struct called first, again;
         char key[] = "once-9-0";
 
@@ -232,7 +223,7 @@ static void
 the_same_key_on_another_method_is_another_call(void **state)
 {
     struct stage *stage = *state;
-    effects_add_request request = request_of(7);
+    effects_add_request request = stage_request(7);
     struct called first = stage_call(stage, effects_add, "once-12", &request);
     struct called other =
         stage_call(stage, effects_add_loose, "once-12", &request);
@@ -249,7 +240,7 @@ static void
 a_key_of_fields_is_the_same_for_the_same_fields(void **state)
 {
     struct stage *stage = *state;
-    effects_add_request request = request_of(7);
+    effects_add_request request = stage_request(7);
     struct called first, again, other;
 
     request.order = "4711";
@@ -269,7 +260,7 @@ static void
 a_leased_call_is_replayed_too(void **state)
 {
     struct stage *stage = *state;
-    effects_add_request request = request_of(7);
+    effects_add_request request = stage_request(7);
     struct called first = stage_call(stage, effects_push, "once-13", &request);
     struct called again = stage_call(stage, effects_push, "once-13", &request);
 
@@ -290,7 +281,7 @@ metadata_that_looks_like_a_key_is_none(void **state)
                                         "idempotency-key-2", "idempotency-key"};
 
     for (int i = 0; i < 3; i++) {
-        effects_add_request request = request_of(i);
+        effects_add_request request = stage_request(i);
         struct idem_call_metadata metadata = {names[i],
                                               idem_bytes_of("the-same")};
         struct idem_call_options options = {.metadata = &metadata,
@@ -326,7 +317,7 @@ static void
 a_key_that_can_be_guessed_is_not_sent_where_keys_are_secret(void **state)
 {
     struct stage *stage = *state;
-    effects_add_request request = request_of(7);
+    effects_add_request request = stage_request(7);
     struct called called =
         stage_call(stage, effects_add_secret, "order-17", &request);
 
@@ -367,7 +358,7 @@ static void
 a_deadline_shorter_than_the_handler_leaves_one_effect(void **state)
 {
     struct stage *stage = *state;
-    effects_add_request request = request_of(7);
+    effects_add_request request = stage_request(7);
     /* Long enough to be sent also where processors are scarce. */
     struct idem_call_options options = {.key = "once-14", .timeout_ms = 250};
     struct idem_outcome outcome;
@@ -411,7 +402,7 @@ static void
 a_method_that_rejects_is_busy_and_then_replays(void **state)
 {
     struct stage *stage = *state;
-    effects_add_request request = request_of(7);
+    effects_add_request request = stage_request(7);
     /* Time for several attempts, so that one of them is answered. */
     struct idem_call_options options = {.key = "once-15", .timeout_ms = 700};
     struct idem_outcome outcome;
@@ -435,13 +426,9 @@ a_method_that_rejects_is_busy_and_then_replays(void **state)
 int
 main(void)
 {
-#define ON(stage, name)                                                        \
-    {                                                                          \
-#name " on " #stage, name, stage, stage_down, NULL                     \
-    }
 #define TEST(name)                                                             \
-    ON(stage_sqlite_inproc, name), ON(stage_sqlite_tcp, name),                 \
-        ON(stage_both, name)
+    STAGE_TEST(stage_sqlite_inproc, name), STAGE_TEST(stage_sqlite_tcp, name), \
+        STAGE_TEST(stage_both, name)
     const struct CMUnitTest tests[] = {
         TEST(the_same_key_three_times_is_one_effect),
         TEST(minted_keys_are_each_their_own_effect),

@@ -205,11 +205,8 @@ an_interceptor_that_calls_twice_makes_one_effect(void **state)
 int
 main(void)
 {
-#define ON(stage, name)                                                        \
-    {                                                                          \
-#name " on " #stage, name, stage, stage_down, NULL                     \
-    }
-#define TEST(name) ON(stage_sqlite_inproc, name), ON(stage_both, name)
+#define TEST(name)                                                             \
+    STAGE_TEST(stage_sqlite_inproc, name), STAGE_TEST(stage_both, name)
     const struct CMUnitTest tests[] = {
         TEST(a_call_that_auth_refuses_leaves_no_record),
         TEST(a_right_that_was_revoked_hides_the_recorded_answer),

@@ -202,13 +202,9 @@ who_waited_beside_the_first_call_gets_a_rebuilt_reply(void **state)
 int
 main(void)
 {
-#define ON(stage, name)                                                        \
-    {                                                                          \
-#name " on " #stage, name, stage, stage_down, NULL                     \
-    }
 #define TEST(name)                                                             \
-    ON(stage_sqlite_inproc, name), ON(stage_sqlite_tcp, name),                 \
-        ON(stage_both, name)
+    STAGE_TEST(stage_sqlite_inproc, name), STAGE_TEST(stage_sqlite_tcp, name), \
+        STAGE_TEST(stage_both, name)
     const struct CMUnitTest tests[] = {
         TEST(a_reply_of_the_limit_is_kept),
         TEST(fail_leaves_no_effect),

@@ -12,20 +12,11 @@
 #define TIMES 20
 #define INSTANCES 3
 
-static effects_add_request
-request_of(int64_t amount)
-{
-    effects_add_request request = EFFECTS_ADD_REQUEST_INIT;
-
-    request.amount = amount;
-    return request;
-}
-
 /* A consumer works on a message by the channel that is its server's. */
 static struct stage_thread *
 consume(struct stage *stage, unsigned server, const char *queue, int message)
 {
-    effects_add_request request = request_of(message);
+    effects_add_request request = stage_request(message);
     char key[32];
 
     snprintf(key, sizeof key, "%s-%d", queue, message);
@@ -110,7 +101,7 @@ a_planned_time_is_one_run_whoever_fires_it(void **state)
     struct stage *stage = *state;
 
     for (int time = 1; time <= TIMES; time++) {
-        effects_add_request request = request_of(7);
+        effects_add_request request = stage_request(7);
         struct stage_thread *fired[INSTANCES];
         struct called called;
         char job[32];
@@ -137,7 +128,7 @@ static void
 an_event_that_is_signed_anew_is_the_same_event(void **state)
 {
     struct stage *stage = *state;
-    effects_add_request request = request_of(7);
+    effects_add_request request = stage_request(7);
     struct called first, again;
 
     request.order = "evt_1";
@@ -156,11 +147,8 @@ an_event_that_is_signed_anew_is_the_same_event(void **state)
 int
 main(void)
 {
-#define ON(stage, name)                                                        \
-    {                                                                          \
-#name " on " #stage, name, stage, stage_down, NULL                     \
-    }
-#define TEST(name) ON(stage_sqlite_tcp, name), ON(stage_both, name)
+#define TEST(name)                                                             \
+    STAGE_TEST(stage_sqlite_tcp, name), STAGE_TEST(stage_both, name)
     const struct CMUnitTest tests[] = {
         TEST(messages_that_come_again_have_one_effect_each),
         TEST(a_message_that_failed_is_not_lost),

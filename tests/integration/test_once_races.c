@@ -17,15 +17,6 @@
 #define NUMBERS 6
 #define WINDOW_MS 3600000
 
-static effects_add_request
-request_of(int64_t amount)
-{
-    effects_add_request request = EFFECTS_ADD_REQUEST_INIT;
-
-    request.amount = amount;
-    return request;
-}
-
 static int64_t
 effects_of(struct stage *stage, const char *key)
 {
@@ -78,7 +69,7 @@ of_two_requests_at_once_one_is_done(void **state)
 {
     static stage_call_fn *const methods[] = {effects_add, effects_add_grouped,
                                              effects_add_stated, effects_push};
-    const effects_add_request requests[] = {request_of(7), request_of(8)};
+    const effects_add_request requests[] = {stage_request(7), stage_request(8)};
     struct stage *stage = *state;
     char key[32];
 
@@ -99,7 +90,7 @@ of_two_methods_of_a_group_at_once_one_is_done(void **state)
         {effects_add_in_group, effects_push_in_group},
         {effects_push_in_group, effects_add_in_group},
     };
-    const effects_add_request requests[] = {request_of(7), request_of(7)};
+    const effects_add_request requests[] = {stage_request(7), stage_request(7)};
     struct stage *stage = *state;
     char key[32];
 
@@ -114,7 +105,7 @@ static void
 of_a_call_and_an_abandon_one_wins(void **state)
 {
     struct stage *stage = *state;
-    effects_add_request request = request_of(7);
+    effects_add_request request = stage_request(7);
     unsigned abandoned = 0;
 
     for (unsigned i = 0; i < ROUNDS; i++) {
@@ -177,7 +168,7 @@ a_database_that_ends_between_claim_and_completion_doubles_nothing(void **state)
                                            effects_push};
     static const char *const keys[] = {"ends-0", "ends-1", "ends-2"};
     struct stage *stage = *state;
-    effects_add_request request = request_of(7);
+    effects_add_request request = stage_request(7);
     struct stage_thread *threads[3];
 
     effects_hold(&stage->effects);
@@ -215,7 +206,7 @@ numbers_with_gaps_are_each_once(void **state)
 
     idem_session_mint(session, idem_clock_system(), 0, WINDOW_MS);
     for (int i = 0; i < 2 * NUMBERS; i++) {
-        effects_add_request request = request_of(order[i % NUMBERS]);
+        effects_add_request request = stage_request(order[i % NUMBERS]);
         struct called called;
 
         idem_key_of_session(key, session, order[i % NUMBERS]);

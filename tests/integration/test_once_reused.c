@@ -6,21 +6,12 @@
 #include <idem/reason.h>
 #include <idem/resolve.h>
 
-static effects_add_request
-request_of(int64_t amount)
-{
-    effects_add_request request = EFFECTS_ADD_REQUEST_INIT;
-
-    request.amount = amount;
-    return request;
-}
-
 /* Called on each server, twice: neither a repeat nor Redis changes the word. */
 static void
 assert_refused(struct stage *stage, stage_call_fn *call, const char *key,
                int64_t amount, enum idem_status status, const char *reason)
 {
-    effects_add_request request = request_of(amount);
+    effects_add_request request = stage_request(amount);
 
     for (unsigned i = 0; i < 2 * stage->n; i++) {
         struct called called =
@@ -93,7 +84,7 @@ a_key_abandoned_after_a_release_knows_its_request(void **state)
                                                  &effects_push_always_method};
 
     for (int i = 0; i < 2; i++) {
-        effects_add_request request = request_of(7);
+        effects_add_request request = stage_request(7);
         struct called first;
 
         effects_fail(&stage->effects, 1, IDEM_RESOURCE_EXHAUSTED);
@@ -112,7 +103,7 @@ static void
 a_transaction_abandoned_after_a_release_refuses_every_request(void **state)
 {
     struct stage *stage = *state;
-    effects_add_request request = request_of(7);
+    effects_add_request request = stage_request(7);
     struct called first;
 
     effects_fail(&stage->effects, 1, IDEM_RESOURCE_EXHAUSTED);
@@ -129,7 +120,7 @@ static void
 a_lease_elsewhere_refuses_another_request_at_once(void **state)
 {
     struct stage *stage = *state;
-    effects_add_request request = request_of(7);
+    effects_add_request request = stage_request(7);
     struct stage_thread *thread;
     struct called first;
 
@@ -150,7 +141,7 @@ static void
 a_transaction_elsewhere_refuses_another_request_in_the_end(void **state)
 {
     struct stage *stage = *state;
-    effects_add_request request = request_of(7), another = request_of(8);
+    effects_add_request request = stage_request(7), another = stage_request(8);
     struct stage_thread *here, *there;
     struct called first, other;
 
@@ -180,7 +171,7 @@ a_key_of_a_group_is_of_the_method_that_used_it(void **state)
     };
     static const char *const keys[] = {"reused-6", "reused-7"};
     struct stage *stage = *state;
-    effects_add_request request = request_of(7);
+    effects_add_request request = stage_request(7);
 
     for (int i = 0; i < 2; i++) {
         struct called first = stage_call(stage, calls[i][0], keys[i], &request);
@@ -201,7 +192,7 @@ static void
 a_key_of_a_group_is_of_the_method_that_uses_it(void **state)
 {
     struct stage *stage = *state;
-    effects_add_request request = request_of(7);
+    effects_add_request request = stage_request(7);
     struct stage_thread *thread;
     struct called first, other;
 
@@ -223,7 +214,7 @@ static void
 a_number_of_a_session_is_of_the_method_that_used_it(void **state)
 {
     struct stage *stage = *state;
-    effects_add_request request = request_of(7);
+    effects_add_request request = stage_request(7);
     struct called first =
         stage_call(stage, effects_add_numbered, NULL, &request);
 
@@ -236,18 +227,16 @@ a_number_of_a_session_is_of_the_method_that_used_it(void **state)
 int
 main(void)
 {
-#define ON(stage, name)                                                        \
-    {                                                                          \
-#name " on " #stage, name, stage, stage_down, NULL                     \
-    }
-#define TEST(name) ON(stage_sqlite_tcp, name), ON(stage_both, name)
+#define TEST(name)                                                             \
+    STAGE_TEST(stage_sqlite_tcp, name), STAGE_TEST(stage_both, name)
     const struct CMUnitTest tests[] = {
         TEST(a_key_abandoned_unseen_refuses_every_request),
         TEST(a_key_abandoned_after_a_release_knows_its_request),
         TEST(a_transaction_abandoned_after_a_release_refuses_every_request),
-        ON(stage_both, a_lease_elsewhere_refuses_another_request_at_once),
-        ON(stage_both,
-           a_transaction_elsewhere_refuses_another_request_in_the_end),
+        STAGE_TEST(stage_both,
+                   a_lease_elsewhere_refuses_another_request_at_once),
+        STAGE_TEST(stage_both,
+                   a_transaction_elsewhere_refuses_another_request_in_the_end),
         TEST(a_key_of_a_group_is_of_the_method_that_used_it),
         TEST(a_key_of_a_group_is_of_the_method_that_uses_it),
         TEST(a_number_of_a_session_is_of_the_method_that_used_it),

@@ -11,19 +11,10 @@
 #include <stdio.h>
 #include <string.h>
 
-static effects_add_request
-request_of(int64_t amount)
-{
-    effects_add_request request = EFFECTS_ADD_REQUEST_INIT;
-
-    request.amount = amount;
-    return request;
-}
-
 static struct called
 call_always(struct stage *stage, const char *key)
 {
-    effects_add_request request = request_of(7);
+    effects_add_request request = stage_request(7);
 
     return stage_call(stage, effects_add_always, key, &request);
 }
@@ -31,7 +22,7 @@ call_always(struct stage *stage, const char *key)
 static struct called
 call_on_other(struct stage *stage, const char *key, int64_t amount)
 {
-    effects_add_request request = request_of(amount);
+    effects_add_request request = stage_request(amount);
 
     return stage_join(stage_start(stage, 1, effects_add_always, key, &request));
 }
@@ -76,7 +67,7 @@ static void
 two_servers_at_once_make_one_effect(void **state)
 {
     struct stage *stage = *state;
-    effects_add_request request = request_of(7);
+    effects_add_request request = stage_request(7);
     struct stage_thread *here, *there;
     struct called first, second;
 
@@ -110,7 +101,7 @@ static void
 pushes_go_on_beside_handlers_that_are_stuck(void **state)
 {
     struct stage *stage = *state;
-    effects_add_request request = request_of(7);
+    effects_add_request request = stage_request(7);
     struct stage_thread *threads[STUCK];
 
     effects_hold(&stage->effects);
@@ -137,7 +128,7 @@ static void
 two_servers_at_once_push_once(void **state)
 {
     struct stage *stage = *state;
-    effects_add_request request = request_of(7);
+    effects_add_request request = stage_request(7);
     struct stage_thread *here, *there;
     struct called first, second;
 
@@ -161,7 +152,7 @@ static void
 a_handler_longer_than_its_lease_runs_once(void **state)
 {
     struct stage *stage = *state;
-    effects_add_request request = request_of(7);
+    effects_add_request request = stage_request(7);
     struct stage_thread *here, *there;
     struct called first, second;
 
@@ -302,7 +293,7 @@ static void
 without_postgres_nothing_runs(void **state)
 {
     struct stage *stage = *state;
-    effects_add_request request = request_of(7);
+    effects_add_request request = stage_request(7);
     struct idem_call_options options = {.key = "servers-12",
                                         .timeout_ms = 1500};
     struct idem_outcome outcome;
@@ -328,7 +319,7 @@ static void
 a_server_ends_with_a_record_that_is_still_to_be_written(void **state)
 {
     struct stage *stage = *state;
-    effects_add_request request = request_of(7);
+    effects_add_request request = stage_request(7);
     struct idem_call_options options = {.key = "servers-14",
                                         .timeout_ms = 3000};
     struct idem_outcome outcome;
@@ -357,7 +348,7 @@ static void
 a_repeat_waits_for_the_commit(void **state)
 {
     struct stage *stage = *state;
-    effects_add_request request = request_of(7);
+    effects_add_request request = stage_request(7);
     struct idem_call_options options = {.key = "servers-13", .timeout_ms = 300};
     struct idem_outcome outcome;
     struct stage_thread *thread;

@@ -94,13 +94,9 @@ a_call_without_an_answer_keeps_its_number(void **state)
 int
 main(void)
 {
-#define ON(stage, name)                                                        \
-    {                                                                          \
-#name " on " #stage, name, stage, stage_down, NULL                     \
-    }
 #define TEST(name)                                                             \
-    ON(stage_sqlite_inproc, name), ON(stage_sqlite_tcp, name),                 \
-        ON(stage_both, name)
+    STAGE_TEST(stage_sqlite_inproc, name), STAGE_TEST(stage_sqlite_tcp, name), \
+        STAGE_TEST(stage_both, name)
     const struct CMUnitTest tests[] = {
         TEST(answers_that_were_received_are_forgotten),
         TEST(so_are_those_of_statements),

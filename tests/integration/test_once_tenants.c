@@ -259,14 +259,11 @@ the_ledger_tells_each_tenant_of_its_own_keys(void **state)
 int
 main(void)
 {
-#define ON(stage, name)                                                        \
-    {                                                                          \
-#name " on " #stage, name, stage, stage_down, NULL                     \
-    }
-#define TEST(name) ON(stage_sqlite_tcp, name), ON(stage_both, name)
+#define TEST(name)                                                             \
+    STAGE_TEST(stage_sqlite_tcp, name), STAGE_TEST(stage_both, name)
     const struct CMUnitTest tests[] = {
         TEST(each_tenant_and_method_has_effect_and_answer_of_its_own),
-        ON(stage_both, redis_gives_each_tenant_its_own_answer),
+        STAGE_TEST(stage_both, redis_gives_each_tenant_its_own_answer),
         TEST(calls_of_two_tenants_run_side_by_side),
         TEST(the_ledger_tells_each_tenant_of_its_own_keys),
     };

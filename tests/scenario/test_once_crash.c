@@ -21,6 +21,7 @@
 
 #define READY_MS 20000
 #define CALL_MS 20000
+#define PLAN_SIZE (POINT_SIZE + 16) /* of a fault */
 
 typedef enum idem_status call_fn(struct idem_channel *channel,
                                  const effects_add_request *request,
@@ -118,23 +119,42 @@ find_points(struct crash_site *site, call_fn *method, enum checker_runs runs,
     points_read(points, site->points);
 }
 
+static void
+plan_death(char plan[PLAN_SIZE], const char *point)
+{
+    snprintf(plan, PLAN_SIZE, "%s:1:kill", point);
+}
+
+static void
+await_death(struct crash_site *site, const char *plan)
+{
+    if (!child_wait_until(crash_site_is_dead, site, READY_MS))
+        fail_msg("%s: the server lives", plan);
+}
+
+/* Begin the call, whose server dies at this point. */
+static void
+start_to_die(struct attempt *attempt, enum checker_runs runs, const char *point)
+{
+    char plan[PLAN_SIZE];
+
+    plan_death(plan, point);
+    checker_key(attempt->site->checker, attempt->key, runs, INT64_MAX);
+    crash_site_start(attempt->site, "IDEM_FAULT", plan);
+    pthread_create(&attempt->thread, NULL, run, attempt);
+    await_death(attempt->site, plan);
+}
+
 /* Kill the server at this point of the call, start another, let the client's
  * retry go on, and call once more. */
 static void
 crash_at(struct crash_site *site, call_fn *method, enum checker_runs runs,
          const char *point, struct attempt *first, struct attempt *again)
 {
-    char plan[POINT_SIZE + 16];
-
-    snprintf(plan, sizeof(plan), "%s:1:kill", point);
     *first = (struct attempt){.site = site, .call = method};
     snprintf(first->key, sizeof(first->key), "at-%.50s", point);
     *again = *first;
-    checker_key(site->checker, first->key, runs, INT64_MAX);
-    crash_site_start(site, "IDEM_FAULT", plan);
-    pthread_create(&first->thread, NULL, run, first);
-    if (!child_wait_until(crash_site_is_dead, site, READY_MS))
-        fail_msg("%s: the server lives", point);
+    start_to_die(first, runs, point);
     crash_site_start(site, NULL, NULL);
     pthread_join(first->thread, NULL);
     call(again);
@@ -283,16 +303,9 @@ static void
 begin_again(struct crash_site *site, const char *point, struct attempt *attempt,
             const char *variable, const char *value)
 {
-    char plan[POINT_SIZE + 16];
-
-    snprintf(plan, sizeof(plan), "%s:1:kill", point);
     attempt->site = site;
     attempt->call = effects_push_probe;
-    checker_key(site->checker, attempt->key, CHECKER_RUN_AGAIN, INT64_MAX);
-    crash_site_start(site, "IDEM_FAULT", plan);
-    pthread_create(&attempt->thread, NULL, run, attempt);
-    if (!child_wait_until(crash_site_is_dead, site, READY_MS))
-        fail_msg("%s: the first server lives", point);
+    start_to_die(attempt, CHECKER_RUN_AGAIN, point);
     crash_site_start(site, variable, value);
 }
 
@@ -318,14 +331,13 @@ probe_twice(struct crash_site *site, const char *first)
     points_read(&points, site->points);
     for (unsigned i = 0; i < points.n; i++) {
         struct attempt attempt = {0};
-        char plan[POINT_SIZE + 16];
+        char plan[PLAN_SIZE];
 
-        snprintf(plan, sizeof(plan), "%s:1:kill", points.name[i]);
+        plan_death(plan, points.name[i]);
         snprintf(attempt.key, sizeof(attempt.key), "then-%.50s",
                  points.name[i]);
         begin_again(site, first, &attempt, "IDEM_FAULT", plan);
-        if (!child_wait_until(crash_site_is_dead, site, READY_MS))
-            fail_msg("%s, then %s: the server lives", first, points.name[i]);
+        await_death(site, plan);
         crash_site_start(site, NULL, NULL);
         end_once(site, points.name[i], &attempt);
     }

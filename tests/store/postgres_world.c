@@ -92,6 +92,13 @@ world_close(struct postgres_world *world)
     free(world);
 }
 
+int
+world_down(void **state)
+{
+    world_close(*state);
+    return 0;
+}
+
 void
 world_reopen(struct postgres_world *world)
 {

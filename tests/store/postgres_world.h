@@ -22,6 +22,7 @@ struct postgres_world {
 /* durable: fsync on, for tests that crash the database. */
 struct postgres_world *world_open(bool durable);
 void world_close(struct postgres_world *world);
+int world_down(void **state); /* it, as a tear-down */
 
 /* Close the store and open it by the options. */
 void world_reopen(struct postgres_world *world);

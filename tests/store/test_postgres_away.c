@@ -417,13 +417,6 @@ set_up(void **state)
     return 0;
 }
 
-static int
-tear_down(void **state)
-{
-    world_close(*state);
-    return 0;
-}
-
 /* Argument "long": 600 keys under crashes (fault 17). */
 int
 main(int argc, char **argv)
@@ -452,5 +445,5 @@ main(int argc, char **argv)
         return hang(argv[2], argv[3]);
     if (argc > 1 && strcmp(argv[1], "long") == 0)
         calls = LONG_CALLS;
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cmocka_run_group_tests(tests, set_up, world_down);
 }

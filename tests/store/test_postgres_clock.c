@@ -45,13 +45,6 @@ set_up(void **state)
     return 0;
 }
 
-static int
-tear_down(void **state)
-{
-    world_close(*state);
-    return 0;
-}
-
 static void
 move(struct postgres_world *world, int64_t ms)
 {
@@ -294,7 +287,7 @@ a_claim_that_is_not_committed_yet_is_waited_for(void **state)
 int
 main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, world_down)
     const struct CMUnitTest tests[] = {
         TEST(the_tables_grow_with_the_window_and_not_with_the_days),
         TEST(an_hour_back_runs_nothing_again),

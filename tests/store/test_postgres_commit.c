@@ -285,13 +285,6 @@ set_up(void **state)
     return 0;
 }
 
-static int
-tear_down(void **state)
-{
-    world_close(*state);
-    return 0;
-}
-
 /* Issue 3, item 6: one to begin, one a statement, one to end. The fewest of
  * several, for connections are made and statements prepared meanwhile. */
 static void
@@ -373,5 +366,5 @@ main(void)
             a_commit_whose_connection_is_cut_at_once_never_runs_twice),
     };
 
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cmocka_run_group_tests(tests, set_up, world_down);
 }

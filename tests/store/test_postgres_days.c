@@ -452,13 +452,6 @@ set_up(void **state)
     return 0;
 }
 
-static int
-tear_down(void **state)
-{
-    world_close(*state);
-    return 0;
-}
-
 int
 main(void)
 {
@@ -480,5 +473,5 @@ main(void)
         cmocka_unit_test(a_conninfo_that_is_none_is_told_at_open),
     };
 
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cmocka_run_group_tests(tests, set_up, world_down);
 }

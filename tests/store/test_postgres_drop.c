@@ -162,13 +162,6 @@ set_up(void **state)
     return 0;
 }
 
-static int
-tear_down(void **state)
-{
-    world_close(*state);
-    return 0;
-}
-
 int
 main(void)
 {
@@ -178,5 +171,5 @@ main(void)
     };
 
     return cmocka_run_group_tests_name("postgres drop", tests, set_up,
-                                       tear_down);
+                                       world_down);
 }

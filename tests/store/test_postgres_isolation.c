@@ -153,13 +153,6 @@ set_up(void **state)
     return 0;
 }
 
-static int
-tear_down(void **state)
-{
-    world_close(*state);
-    return 0;
-}
-
 /* --- Numbers of sessions (faults 66, 67; decision 60) --- */
 
 static void
@@ -294,5 +287,5 @@ main(void)
         cmocka_unit_test(an_isolation_that_is_none_is_told_at_open),
     };
 
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cmocka_run_group_tests(tests, set_up, world_down);
 }

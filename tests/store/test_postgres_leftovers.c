@@ -187,13 +187,6 @@ set_up(void **state)
     return 0;
 }
 
-static int
-tear_down(void **state)
-{
-    world_close(*state);
-    return 0;
-}
-
 int
 main(void)
 {
@@ -208,5 +201,5 @@ main(void)
     };
 
     return cmocka_run_group_tests_name("postgres leftovers", tests, set_up,
-                                       tear_down);
+                                       world_down);
 }

@@ -438,13 +438,6 @@ set_up(void **state)
     return 0;
 }
 
-static int
-tear_down(void **state)
-{
-    world_close(*state);
-    return 0;
-}
-
 int
 main(void)
 {
@@ -474,5 +467,5 @@ main(void)
 #endif
     };
 
-    return cmocka_run_group_tests_name("share", tests, set_up, tear_down);
+    return cmocka_run_group_tests_name("share", tests, set_up, world_down);
 }
