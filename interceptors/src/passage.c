@@ -276,13 +276,21 @@ end_nap(struct passage *passage)
         passage_ask(passage);
 }
 
+/* The one before it has left without an answer, maybe in doubt. */
+static void
+take_turn(struct passage *passage)
+{
+    passage->effect = IDEM_EFFECT_IN_DOUBT;
+    passage_inherit(passage);
+}
+
 static void
 wake(struct flight *flight, enum flight_wake why)
 {
     struct passage *passage = CONTAINER(struct passage, flight, flight);
 
     if (why == FLIGHT_TURN)
-        passage_inherit(passage);
+        take_turn(passage);
     if (why == FLIGHT_ANSWER)
         take_shared(passage);
     else if (why == FLIGHT_TURN || flight->place == FLIGHT_FIRST)

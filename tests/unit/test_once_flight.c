@@ -195,6 +195,24 @@ the_next_in_line_runs_when_the_first_was_released(void **state)
     assert_int_equal(third.outcome.effect, IDEM_EFFECT_REPLAYED);
 }
 
+/* What the first one left behind is not known while the store is away. */
+static void
+the_next_in_line_is_in_doubt_when_it_cannot_ask(void **state)
+{
+    struct world *world = *state;
+    struct trial first, second;
+
+    lead(&first, world);
+    begin(&second, world, "k1");
+    trial_return(&first, IDEM_OK, "seven");
+    fake_store_fail(&world->store, FAKE_COMPLETE, IDEM_UNAVAILABLE);
+    trial_await(&first);
+    fake_store_fail(&world->store, FAKE_CLAIM, IDEM_UNAVAILABLE);
+    trial_await(&second);
+    assert_int_equal(second.outcome.status, IDEM_UNAVAILABLE);
+    assert_int_equal(second.outcome.effect, IDEM_EFFECT_IN_DOUBT);
+}
+
 static void
 a_duplicate_waits_no_longer_than_its_deadline(void **state)
 {
@@ -352,6 +370,7 @@ main(void)
         TEST(another_request_that_waits_gets_nobodys_answer),
         TEST(a_method_that_rejects_answers_busy_at_once),
         TEST(the_next_in_line_runs_when_the_first_was_released),
+        TEST(the_next_in_line_is_in_doubt_when_it_cannot_ask),
         TEST(a_duplicate_waits_no_longer_than_its_deadline),
         TEST(a_duplicate_that_is_cancelled_leaves_the_line),
         TEST(a_duplicate_waits_no_longer_than_the_cap),
