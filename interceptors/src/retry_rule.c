@@ -222,15 +222,22 @@ count(struct retry_progress *progress, const struct idem_outcome *outcome)
     progress->worst = retry_effect(progress, outcome);
 }
 
-/* A stored answer, or an effect that stands, is what became of the key. That a
- * key is expired says nothing of what it did before. */
+/* Its record is gone: what it did before is not told. */
+static bool
+is_forgotten(const struct idem_outcome *last)
+{
+    return strcmp(last->reason, IDEM_KEY_EXPIRED) == 0 ||
+           strcmp(last->reason, IDEM_KEY_STALE) == 0;
+}
+
+/* A stored answer, or an effect that stands, is what became of the key. */
 static bool
 settles(const struct idem_outcome *last)
 {
     if (last->effect == IDEM_EFFECT_COMMITTED ||
         last->effect == IDEM_EFFECT_REPLAYED)
         return true;
-    return last->final && strcmp(last->reason, IDEM_KEY_EXPIRED) != 0;
+    return last->final && !is_forgotten(last);
 }
 
 enum idem_effect
