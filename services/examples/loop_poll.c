@@ -55,7 +55,7 @@ main(int argc, char **argv)
     struct idem_channel *channel;
     struct idem_error error;
 
-    if (argc != 3)
+    if (argc != 3 || atoi(argv[2]) < 1)
         errx(64, "loop_poll ADDRESS HOW_MANY");
     if (idem_client_open(&channel, argv[1], &own, &error))
         errx(1, "%s", error.message);

@@ -86,10 +86,17 @@ intent_write(const struct intent *intent, const char *path)
 static void
 intent_make(struct intent *intent, const char *account, const char *amount)
 {
-    if (strlen(account) > ACCOUNT_MAX || strpbrk(account, " \t\n"))
-        errx(64, "an account has at most %d bytes, and no spaces", ACCOUNT_MAX);
+    char *end;
+
+    if (!account[0] || strlen(account) > ACCOUNT_MAX ||
+        strpbrk(account, " \t\n"))
+        errx(64, "an account has 1 to %d bytes, and no spaces: \"%s\"",
+             ACCOUNT_MAX, account);
+    errno = 0;
+    intent->amount = strtoll(amount, &end, 10);
+    if (errno || end == amount || *end)
+        errx(64, "AMOUNT is a number: \"%s\"", amount);
     strcpy(intent->account, account);
-    intent->amount = strtoll(amount, NULL, 10);
     idem_key_mint(intent->key, idem_clock_system(), WINDOW_MS);
 }
 

@@ -108,6 +108,7 @@ a_loop_of_poll_and_one_of_libevent_run_the_callbacks(void **state)
     assert_string_equal(output, "70 left\n");
     assert_int_equal(run(shop, LOOP_LIBEVENT, "ipc://shop.sock 30", output), 0);
     assert_string_equal(output, "40 left\n");
+    assert_int_equal(run(shop, LOOP_POLL, "ipc://shop.sock many", output), 64);
 }
 
 /* docs/streaming.md */
@@ -158,6 +159,8 @@ a_plain_nng_client_buys_once(void **state)
     assert_int_equal(run(shop, PLAIN_BUY, "ipc://shop.sock '' 2", output), 0);
     assert_non_null(strstr(output, "status: 3"));
     assert_non_null(strstr(output, "reason: \"KEY_MISSING\""));
+    assert_int_not_equal(
+        run(shop, PLAIN_BUY, "ipc://nobody.sock order-7 2", output), 0);
 }
 
 /* Lines that are not empty. */

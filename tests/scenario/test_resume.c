@@ -233,6 +233,27 @@ a_call_that_was_never_sent_is_made_by_the_next_client(void **state)
     assert_int_equal(balance(site), 70);
 }
 
+/* Before anything is written down. */
+static void
+a_wrong_amount_or_account_leaves_no_intent(void **state)
+{
+    static const char *const wrong[][2] = {
+        {"account-0", "much"}, {"account-0", "1x"}, {"", "30"}};
+    struct site *site = *state;
+
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        const char *const words[] = {RESUME,      site->address, site->intent,
+                                     wrong[i][0], wrong[i][1],   NULL};
+        const struct child_options options = {.log = site->says};
+        int status = 0;
+
+        assert_true(waitpid(child_start(&options, words), &status, 0) > 0);
+        assert_true(WIFEXITED(status));
+        assert_int_equal(WEXITSTATUS(status), 64);
+        assert_int_equal(access(site->intent, F_OK), -1);
+    }
+}
+
 int
 main(void)
 {
@@ -241,6 +262,7 @@ main(void)
         TEST(a_call_of_a_client_that_was_killed_is_resumed_by_the_next_one),
         TEST(a_call_that_ends_in_doubt_is_resumed_after_a_restart),
         TEST(a_call_that_was_never_sent_is_made_by_the_next_client),
+        TEST(a_wrong_amount_or_account_leaves_no_intent),
 #undef TEST
     };
 
