@@ -37,6 +37,13 @@ complain(const char *what)
     return EXIT_USAGE;
 }
 
+static int
+complain_of_option(const char *word)
+{
+    fprintf(stderr, "idemctl doubts: %s: no such option, or no value\n", word);
+    return EXIT_USAGE;
+}
+
 static bool
 take_limit(struct options *options)
 {
@@ -71,7 +78,7 @@ parse(struct options *options, int argc, char **argv)
         else if (option == 's')
             options->sqlite = optarg;
         else if (option != 'l')
-            return complain("no such option, or no value");
+            return complain_of_option(argv[optind - 1]);
         else if (!take_limit(options))
             return complain("--limit is not from 1 to 1000000");
     }

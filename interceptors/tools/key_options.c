@@ -108,7 +108,15 @@ take_time(struct key_options *options)
 }
 
 static bool
-take(struct key_options *options, int option)
+complain_of_option(const struct key_options *options, const char *word)
+{
+    fprintf(stderr, "idemctl %s: %s: no such option, or no value\n",
+            options->command, word);
+    return false;
+}
+
+static bool
+take(struct key_options *options, int option, const char *word)
 {
     const char **text = text_of(options, option);
 
@@ -130,7 +138,7 @@ take(struct key_options *options, int option)
         return idem_status_parse(optarg, &options->status) ||
                complain(options, "--status is no name of a status");
     default:
-        return complain(options, "no such option, or no value");
+        return complain_of_option(options, word);
     }
 }
 
@@ -187,7 +195,7 @@ key_options_parse(struct key_options *options, int argc, char **argv)
     };
     opterr = 0;
     while ((option = getopt_long(argc, argv, "", table, NULL)) != -1)
-        if (!take(options, option))
+        if (!take(options, option, argv[optind - 1]))
             return false;
     if (argc - optind > 1)
         return complain(options, "one KEY only");

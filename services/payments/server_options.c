@@ -13,7 +13,8 @@ static const char usage[] =
     "usage: payments_server [options]\n"
     "  --listen ADDRESS       tcp://127.0.0.1:7070 is the default\n"
     "  --sqlite FILE          keep the books in this file\n"
-    "  --postgres CONNINFO    or in this database, which has been migrated\n"
+    "  --postgres CONNINFO    or in this database, after idemctl migrate and\n"
+    "                         services/payments/schema.sql\n"
     "  --redis URL            in front of PostgreSQL; its entries are signed\n"
     "                         with $PAYMENTS_SECRET, 16 bytes or more\n"
     "  --provider SOCKET      who makes payouts\n"
@@ -73,7 +74,17 @@ read_number(int64_t *number, const char *text, int64_t max, const char *what)
 }
 
 static bool
-take(struct server_options *options, int option)
+wrong_option(const char *word)
+{
+    fprintf(stderr,
+            "payments_server: %s: no such option, or no value (--help tells "
+            "more)\n",
+            word);
+    return false;
+}
+
+static bool
+take(struct server_options *options, int option, const char *word)
 {
     int64_t accounts;
 
@@ -109,7 +120,7 @@ take(struct server_options *options, int option)
         options->accounts = (unsigned)accounts;
         return true;
     default:
-        return wrong("there is no such option, or its value is missing");
+        return wrong_option(word);
     }
 }
 
@@ -140,7 +151,7 @@ server_options_parse(struct server_options *options, int argc, char **argv)
             fputs(usage, stdout);
             return SERVER_OPTIONS_HELP;
         }
-        if (!take(options, option))
+        if (!take(options, option, argv[optind - 1]))
             return SERVER_OPTIONS_WRONG;
     }
     if (optind < argc) {

@@ -316,7 +316,8 @@ a_wrong_command_line_is_named(void **state)
         {"--sqlite x --no-effect --reply f --why so", "--took-effect"},
         {"--sqlite x --took-effect --status MAYBE", "--status"},
         {"--sqlite x --timeout-ms never", "--timeout-ms"},
-        {"--colour", "no such option"},
+        {"--colour", "--colour: no such option, or no value"},
+        {"--sqlite", "--sqlite: no such option, or no value"},
         {"another-key --sqlite x", "one KEY"},
     };
     char output[OUTPUT_MAX];

@@ -251,6 +251,10 @@ a_wrong_command_line_is_named(void **state)
     assert_int_equal(payments(shell, "charge --amount much", output),
                      EXIT_USAGE);
     says(output, "much");
+    assert_int_equal(payments(shell, "charge --colour", output), EXIT_USAGE);
+    says(output, "--colour");
+    assert_int_equal(payments_server("--sqlite x --colour", output), 2);
+    says(output, "--colour: no such option, or no value");
     assert_int_equal(payments_server("", output), 2);
     says(output, "--sqlite or --postgres");
     assert_int_equal(payments_server("--sqlite x --redis redis://x", output),

@@ -51,7 +51,7 @@ read_count(unsigned *count, unsigned min, unsigned max)
 }
 
 static bool
-take(struct demo_options *options, int option)
+take(struct demo_options *options, int option, const char *word)
 {
     unsigned seed;
 
@@ -77,7 +77,8 @@ take(struct demo_options *options, int option)
         options->seed = seed;
         return true;
     default:
-        fprintf(stderr, "demo: no such option, or no value (--help)\n");
+        fprintf(stderr, "demo: %s: no such option, or no value (--help)\n",
+                word);
         return false;
     }
 }
@@ -99,7 +100,7 @@ demo_options_parse(struct demo_options *options, int argc, char **argv)
             fputs(usage, stdout);
             return DEMO_HELP;
         }
-        if (!take(options, option))
+        if (!take(options, option, argv[optind - 1]))
             return DEMO_WRONG;
     }
     if (optind == argc)
