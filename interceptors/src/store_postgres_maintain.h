@@ -10,8 +10,9 @@
 #define PG_NOW_MS "floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint"
 #define PG_DAY_NAME_MAX 16
 
-/* Make the partitions of today and days_ahead, drop those whose windows are
- * over, reap opaque keys in bounded batches. */
+/* Make the partitions of today and days_ahead, fill their pages as they are
+ * used, drop those whose windows are over, reap opaque keys in bounded batches.
+ */
 enum idem_status pg_maintain(const struct pg_link_options *options,
                              unsigned days_ahead, struct idem_error *err);
 
