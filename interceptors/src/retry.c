@@ -99,14 +99,24 @@ begin_attempts(struct retrier *self, struct retry *retry,
 
 /* --- One after another --- */
 
+/* Whoever sent it down again from above has another key for it, or counts
+ * tries of his own; what a key may have done is not taken back. */
+static void
+begin_anew(struct retry *retry)
+{
+    retry->progress = (struct retry_progress){.worst = retry->progress.worst};
+}
+
 static enum idem_step
 retry_request(struct idem_interceptor *base, struct idem_call *call)
 {
     struct retrier *self = (struct retrier *)base;
     struct retry *retry = idem_call_state(call, base);
 
-    if (retry && !retry->attempts)
+    if (retry && !retry->attempts) {
+        begin_anew(retry);
         return IDEM_NEXT;
+    }
     if (retry) { /* sent down again from above */
         attempts_fini(retry->attempts);
         return begin_attempts(self, retry, call);

@@ -110,6 +110,43 @@ two_calls_have_two_keys(void **state)
     retry_call_free(two);
 }
 
+static void
+expire_then_lose_then_commit(struct retry_call *call, unsigned n)
+{
+    struct idem_outcome *outcome = &call->call.base.outcome;
+
+    if (n == 1) {
+        idem_call_fail(&call->call.base, IDEM_FAILED_PRECONDITION,
+                       IDEM_EFFECT_REFUSED, IDEM_KEY_EXPIRED, "a day off");
+        outcome->final = true;
+        outcome->server_time_ms =
+            w.fake.clock.wall_ms(&w.fake.clock) + INT64_C(86400000);
+    } else if (n == 2)
+        say(call, IDEM_UNAVAILABLE, IDEM_EFFECT_IN_DOUBT);
+    else
+        say(call, IDEM_OK, IDEM_EFFECT_REPLAYED);
+}
+
+/* Fault 58: the attempts of a key that a wrong clock has made are not those of
+ * the one that takes its place. */
+static void
+a_key_that_is_minted_again_has_all_its_attempts(void **state)
+{
+    struct retry_call *call = retry_call_new(&w, expire_then_lose_then_commit,
+                                             2, BIT(UNAVAILABLE), 10000);
+
+    (void)state;
+    retry_call_begin(call);
+    retry_call_pass_pause(call);
+    assert_outcome(call, IDEM_OK, IDEM_EFFECT_REPLAYED);
+    assert_int_equal(call->sends, 3);
+    assert_string_not_equal(call->keys[0], call->keys[1]);
+    assert_string_equal(call->keys[1], call->keys[2]);
+    assert_int_equal(call->attempts[1], 1);
+    assert_int_equal(call->attempts[2], 2);
+    retry_call_free(call);
+}
+
 /* Fault 61: refused before anything is sent. */
 static void
 a_broken_key_is_refused_before_it_is_sent(void **state)
@@ -362,6 +399,7 @@ main(void)
         cmocka_unit_test(every_attempt_carries_the_same_key_and_its_number),
         cmocka_unit_test(the_callers_own_key_is_on_every_attempt),
         cmocka_unit_test(two_calls_have_two_keys),
+        cmocka_unit_test(a_key_that_is_minted_again_has_all_its_attempts),
         cmocka_unit_test(a_broken_key_is_refused_before_it_is_sent),
         cmocka_unit_test(a_call_without_a_key_is_not_repeated_in_doubt),
         cmocka_unit_test(a_server_that_is_away_is_waited_for),
