@@ -42,6 +42,16 @@ static const struct refusal refusals[] = {
                              "the key was released since: repeat it"},
 };
 
+/* By an execution that had the key before and gave it back. */
+static const struct refusal abandoned_late = {
+    IDEM_FAILED_PRECONDITION,
+    IDEM_EFFECT_IN_DOUBT,
+    true,
+    ONCE_REFUSED,
+    IDEM_KEY_ABANDONED,
+    "the key was abandoned after an execution had given it back: what that did "
+    "is not known, and none follows"};
+
 /* "2026-11-29T21:51:03.564Z" */
 static void
 write_utc(char text[UTC_MAX], int64_t wall_ms)
@@ -119,6 +129,9 @@ verdict_refuse(struct passage *passage)
         refuse_failed(passage);
     else if (verdict == IDEM_VERDICT_REUSED)
         refuse_reused(passage);
+    else if (verdict == IDEM_VERDICT_ABANDONED &&
+             passage->ticket.first_at_ms > 0)
+        refuse_by_table(passage, &abandoned_late);
     else {
         IDEM_ASSERT(verdict < sizeof(refusals) / sizeof(*refusals));
         IDEM_ASSERT(refusals[verdict].message);

@@ -143,10 +143,13 @@ passage_remember(struct passage *passage, const struct idem_answer *answer)
     shared_answer_unref(fact.answer);
 }
 
+/* Of one that an execution had before there is more to say than a fact holds.
+ */
 void
 passage_remember_abandoned(struct passage *passage)
 {
     struct memory_fact fact = {.verdict = IDEM_VERDICT_ABANDONED};
 
-    keep(passage, &fact);
+    if (passage->ticket.first_at_ms == 0)
+        keep(passage, &fact);
 }

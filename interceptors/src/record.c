@@ -153,6 +153,15 @@ is_exhausted(const struct record *record, const struct idem_ticket *ticket)
            record->executions >= ticket->max_executions;
 }
 
+/* An execution outside of the database had it and gave it back: what it did
+ * before is not known. */
+static bool
+may_have_acted(const struct record *record, const struct idem_ticket *ticket)
+{
+    return ticket->mode == IDEM_MODE_LEASED && record->executions > 0 &&
+           !record->unbegun;
+}
+
 static enum record_move
 step(const struct record *record, struct idem_ticket *ticket, enum asked asked)
 {
@@ -166,6 +175,9 @@ step(const struct record *record, struct idem_ticket *ticket, enum asked asked)
     ticket->first_at_ms = record->answer.first_at_ms;
     if (ticket->verdict == IDEM_VERDICT_DONE)
         tell_answer(record, ticket);
+    if (ticket->verdict == IDEM_VERDICT_ABANDONED &&
+        !may_have_acted(record, ticket))
+        ticket->first_at_ms = 0;
     if (ticket->verdict == IDEM_VERDICT_DOUBT)
         ticket->token = record->token;
     if (ticket->verdict == IDEM_VERDICT_RUNNING)

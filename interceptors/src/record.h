@@ -25,7 +25,7 @@ struct record {
     int64_t token;
     unsigned executions;
     int64_t lease_left_ms; /* RUNNING; 0 or less: it is over */
-    bool unbegun;          /* RUNNING: claimed, and no step marked yet */
+    bool unbegun;          /* claimed last, and no step was marked */
     bool window_over;      /* of the ticket's key, by the authority's clock */
     bool dropped;          /* DONE: the answer is not kept any more */
     struct idem_answer answer; /* DONE; first_at_ms always */

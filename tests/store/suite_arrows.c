@@ -299,6 +299,7 @@ an_abandoned_key_never_runs(void **state)
             assert_int_equal(suite_claim_once(suite, key, *mode, 7),
                              IDEM_VERDICT_ABANDONED);
             assert_int_equal(call_look(&call), IDEM_VERDICT_ABANDONED);
+            assert_int_equal(call.ticket.first_at_ms, 0);
             call_close(&call);
         }
 }
@@ -339,6 +340,8 @@ abandon_waits_for_a_lease_and_then_says_doubt(void **state)
     call_close(&other);
 }
 
+/* What its execution did outside is not known: whoever asks is told that there
+ * was one. */
 static void
 a_released_key_can_be_abandoned(void **state)
 {
@@ -352,7 +355,11 @@ a_released_key_can_be_abandoned(void **state)
     assert_int_equal(call_claim(&owner), IDEM_VERDICT_MINE);
     assert_int_equal(call_release(&owner), IDEM_VERDICT_MINE);
     assert_int_equal(call_abandon(&other), IDEM_VERDICT_ABANDONED);
+    assert_true(other.ticket.first_at_ms > 0);
+    assert_int_equal(call_look(&other), IDEM_VERDICT_ABANDONED);
+    assert_true(other.ticket.first_at_ms > 0);
     assert_int_equal(call_claim(&owner), IDEM_VERDICT_ABANDONED);
+    assert_true(owner.ticket.first_at_ms > 0);
     call_close(&owner);
     call_close(&other);
 }

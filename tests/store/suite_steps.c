@@ -137,6 +137,7 @@ an_abandoned_key_that_was_not_begun_never_ran(void **state)
     assert_int_equal(call_renew(&pair.owner), IDEM_VERDICT_FENCED);
     assert_int_equal(call_mark(&pair.owner, "pay"), IDEM_VERDICT_FENCED);
     assert_int_equal(call_claim(&pair.other), IDEM_VERDICT_ABANDONED);
+    assert_int_equal(pair.other.ticket.first_at_ms, 0);
     close_pair(&pair);
 }
 

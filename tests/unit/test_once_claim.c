@@ -342,6 +342,30 @@ each_refusal_has_its_status_reason_and_effect(void **state)
     }
 }
 
+/* An execution that gave the key back may have acted: not even the final no of
+ * an abandoned key says that nothing happened. */
+static void
+a_key_that_was_abandoned_after_an_execution_is_in_doubt(void **state)
+{
+    struct world *world = *state;
+    struct trial_options options = with_key("k1");
+
+    options.attempt = 2;
+    for (int i = 0; i < 2; i++) {
+        struct idem_ticket *ticket;
+        struct trial trial;
+
+        trial_begin(&trial, world, &options);
+        ticket = fake_store_take(&world->store, FAKE_CLAIM);
+        ticket->first_at_ms = 1;
+        fake_store_say(ticket, IDEM_VERDICT_ABANDONED);
+        trial_await(&trial);
+        assert_string_equal(trial.outcome.reason, IDEM_KEY_ABANDONED);
+        assert_int_equal(trial.outcome.effect, IDEM_EFFECT_IN_DOUBT);
+        assert_true(trial.outcome.final);
+    }
+}
+
 /* Fault 42: closed, before the handler. */
 static void
 a_store_that_is_away_refuses_the_call(void **state)
@@ -407,6 +431,7 @@ main(void)
         TEST(a_method_under_another_name_keeps_the_records_of_its_scope),
         TEST(a_key_of_another_request_is_refused_with_both_fingerprints),
         TEST(each_refusal_has_its_status_reason_and_effect),
+        TEST(a_key_that_was_abandoned_after_an_execution_is_in_doubt),
         TEST(a_store_that_is_away_refuses_the_call),
         TEST(a_second_attempt_says_that_a_record_is_likely),
         TEST(a_read_asks_nothing_of_the_store),

@@ -11,7 +11,7 @@
     X(RUNNING, 2, "somebody runs it")                                          \
     X(DONE, 3, "its answer is recorded, for good")                             \
     X(IN_DOUBT, 4, "an execution ended half-way: an operator settles it")      \
-    X(ABANDONED, 5, "never ran and never will")                                \
+    X(ABANDONED, 5, "no execution has it, and none ever will")                 \
     X(EXPIRED, 6, "never runs any more; whether it ran is forgotten")
 
 enum idem_resolved {
@@ -24,7 +24,10 @@ struct idem_resolution {
     enum idem_resolved state;
     int64_t lease_ms;    /* RUNNING: so long at most, unless it is renewed; 0:
                           * unknown */
-    int64_t first_at_ms; /* wall clock of the first execution; 0: unknown */
+    int64_t first_at_ms; /* wall clock of the first execution; 0: unknown.
+                          * ABANDONED: 0 when it never ran; else an execution
+                          * (LEASED) gave the key back, and what it did outside
+                          * before is not known */
 
     /* DONE: what a call with the key is answered. */
     enum idem_status status;

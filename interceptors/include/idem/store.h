@@ -91,7 +91,9 @@ enum idem_verdict {
     IDEM_VERDICT_REUSED,  /* the key is recorded for another request */
     IDEM_VERDICT_EXPIRED, /* no partition takes this key, or its window ended */
     IDEM_VERDICT_DOUBT,   /* a crash left it in doubt, HOLD */
-    IDEM_VERDICT_ABANDONED, /* never ran and never will */
+    IDEM_VERDICT_ABANDONED, /* no execution has it, and none ever will.
+                             * first_at_ms 0: it never ran; else (LEASED) one
+                             * gave it back, and may have acted before */
     IDEM_VERDICT_ABSENT,    /* look: never seen */
     IDEM_VERDICT_FENCED,    /* complete, release, renew, mark: not the owner.
                              * settle: in doubt by another execution */
