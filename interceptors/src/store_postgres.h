@@ -5,6 +5,7 @@
 #include <stdatomic.h>
 
 #include <idem/call.h>
+#include <idem/linger.h>
 #include <idem/postgres.h>
 
 #include "store_postgres_busy.h"
@@ -77,6 +78,9 @@ struct pg_session {
     char savepoint[40];
     unsigned savepoints; /* made so far */
     pthread_t thread;
+    struct idem_linger linger;
+    bool lone;          /* what it served last, since it slept, was one call */
+    atomic_bool called; /* while it lingers: it is idle no more */
 
     pthread_cond_t wake; /* the rest: by the store's lock */
     bool counted;        /* among those that are up */

@@ -25,9 +25,8 @@ wake_one(struct pg_store *postgres)
 
     if (!session)
         return;
-    session->idle = false;
     postgres->group_waking = true;
-    pthread_cond_signal(&session->wake);
+    pg_idle_wake(session);
 }
 
 /* For a mark, whose thread waits for it (step.c), and may be the one of the
@@ -287,6 +286,7 @@ answer(struct pg_session *session)
     struct answered over;
 
     take_answered(session, &over);
+    session->lone = over.n == 1;
     confirm(session, over.tickets, over.owners, over.n);
     if (over.hosted)
         idem_call_resume_all_here(tell_all, &over, &session->host);

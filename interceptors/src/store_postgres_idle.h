@@ -18,7 +18,12 @@ unsigned pg_idle_share(const struct pg_store *postgres, enum pg_role role,
 /* May it take what it can serve, or refuse what nobody can? */
 bool pg_idle_may_pick(const struct pg_session *session);
 
-/* Until somebody wakes it or it is time to connect. True: it was woken. */
+/* One that was found. */
+void pg_idle_wake(struct pg_session *session);
+
+/* Until somebody wakes it or it is time to connect. True: it was woken. One
+ * that has served a single call, while no other of its role is at work, first
+ * looks a while for the next one, without the lock (decision 63). */
 bool pg_idle_sleep(struct pg_session *session);
 
 #endif

@@ -62,9 +62,8 @@ wake_one(struct pg_store *postgres)
 
     if (!session)
         return;
-    session->idle = false;
     sharing->waking = true;
-    pthread_cond_signal(&session->wake);
+    pg_idle_wake(session);
 }
 
 /* Behind all that a thread posts in one go. */
@@ -220,6 +219,7 @@ pg_statement_serve(void *with)
         end_share(session);
         pg_share_part(session->share, OPERATION_RUN);
         pg_share_answer(session->share, "postgres.run.after");
+        session->lone = session->share->n_all == 1;
     }
     pg_session_close(session);
     return NULL;

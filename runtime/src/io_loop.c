@@ -56,6 +56,12 @@ idem_threads_set_spin_us(unsigned us)
     atomic_store(&spin_us, us < IDEM_SPIN_US_MAX ? us : IDEM_SPIN_US_MAX);
 }
 
+int64_t
+io_loop_spin_ns(void)
+{
+    return (int64_t)atomic_load(&spin_us) * NS_PER_US;
+}
+
 /* --- The thread --- */
 
 static struct io_source *
@@ -119,10 +125,9 @@ now(void)
 static int
 look_a_while(struct io_loop *loop)
 {
-    int64_t limit_ns = (int64_t)atomic_load(&spin_us) * NS_PER_US;
     int n;
 
-    if (!spin_begin(&loop->spin, limit_ns, now()))
+    if (!spin_begin(&loop->spin, io_loop_spin_ns(), now()))
         return 0;
     do
         n = epoll_wait(loop->epoll, loop->events, EVENTS_MAX, 0);

@@ -57,4 +57,8 @@ void io_loop_drop(struct io_source *source);
  * thread. */
 int io_loop_release(struct io_source *source);
 
+/* How long its threads look before they sleep (<idem/threads.h>); 0: they do
+ * not. Any thread. */
+int64_t io_loop_spin_ns(void);
+
 #endif

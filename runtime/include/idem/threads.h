@@ -15,7 +15,9 @@ IDEM_BEGIN_DECLS
  * How long a sockets' thread that has sent something looks for the answer
  * before it sleeps, as long as answers do come within that time. It looks
  * rarely where that is in vain: both ends on one processor, or an answer that
- * takes longer. A thread that has sent nothing sleeps at once.
+ * takes longer. A thread that has sent nothing sleeps at once. A store's
+ * session that has served a single call looks for the next one
+ * (<idem/linger.h>).
  *
  * Any thread, any time; holds for what is waited for from then on.
  *
