@@ -26,6 +26,7 @@
 
 #include "measure.h"
 #include "process.h"
+#include "sanitizer.h"
 
 #define CALLS INT64_C(5000000)
 #define CALLS_MIN 100000
@@ -36,12 +37,6 @@
 #define GIVEN_UP 100 /* one call of so many */
 #define BODY 64
 #define KIB_MAX 1024
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define SANITIZED true /* it keeps memory of its own */
-#else
-#define SANITIZED false
-#endif
 
 struct soak {
     struct idem_server *server;

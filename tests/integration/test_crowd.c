@@ -1,14 +1,11 @@
 #include "support.h"
 
 #include "crowd.h"
+#include "sanitizer.h"
 
 /* 100,000 calls in flight on one channel; fewer where a sanitizer has memory
  * and time of its own for each. */
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define CALLS 10000
-#else
-#define CALLS 100000
-#endif
+#define CALLS (SANITIZED ? 10000 : 100000)
 #define KIB 2.0 /* a call, and its message */
 
 static struct crowd_seen seen;

@@ -1,6 +1,7 @@
 #include "crowd.h"
 
 #include "echo.idem.h"
+#include "sanitizer.h"
 
 #include <idem/call.h>
 #include <idem/standard.h>
@@ -286,8 +287,7 @@ crowd_run(unsigned calls)
         close(there[i]);
         close(back[i]);
     }
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-    seen.kib = 0;
-#endif
+    if (SANITIZED)
+        seen.kib = 0;
     return seen;
 }

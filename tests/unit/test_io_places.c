@@ -1,6 +1,7 @@
 /* What io.h promises of places: where somebody listens, how one gets there, and
  * what is left behind. */
 #include "io_world.h"
+#include "sanitizer.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -148,9 +149,8 @@ a_child_has_connections_of_its_own(void **state)
     pid_t child;
     int status = -1;
 
-#ifdef __SANITIZE_THREAD__
-    skip(); /* it gives up when a child makes threads */
-#endif
+    if (SANITIZED_THREADS)
+        skip(); /* it gives up when a child makes threads */
     assert_null(dial_once("tcp://127.0.0.1:1"));
     child = fork();
     if (child == 0) {
