@@ -2,8 +2,9 @@
  * step that a message comes to, two servers of which one always dies, a
  * connection that is cut again and again. Each entry has one effect, in order.
  *
- *    test_stream_each sqlite|postgres die|cut [long]    long: at each step, also
- *                                                       of others */
+ *    test_stream_each sqlite|postgres die|cut [long]
+ *
+ * long: at each step, also of those that are elsewhere or answered. */
 #include "journal_writer.h"
 
 #include "child.h"
