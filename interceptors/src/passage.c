@@ -120,6 +120,13 @@ nap(struct passage *passage, int64_t for_ns)
     passage_nap_until(passage, clock->monotonic_ns(clock) + for_ns);
 }
 
+static bool
+waits_for_others(const struct idem_method *method)
+{
+    return method->in_flight != IDEM_IN_FLIGHT_REJECT &&
+           method->in_flight != IDEM_IN_FLIGHT_ATTACH_ONLY;
+}
+
 void
 passage_wait_for_other(struct passage *passage)
 {
@@ -133,7 +140,7 @@ passage_wait_for_other(struct passage *passage)
         verdict_interrupted(passage);
         passage_leave(passage, NULL);
     } else if (now_ns >= passage->give_up_ns ||
-               passage->call->method->in_flight == IDEM_IN_FLIGHT_REJECT) {
+               !waits_for_others(passage->call->method)) {
         verdict_busy(passage, passage->ticket.wait_ms);
         passage_leave(passage, NULL);
     } else

@@ -172,6 +172,35 @@ a_method_that_rejects_answers_busy_at_once(void **state)
     trial_await(&first);
 }
 
+/* semantics.md 3.4, ATTACH_ONLY. */
+static void
+a_method_that_only_attaches_waits_here_and_is_busy_elsewhere(void **state)
+{
+    struct world *world = *state;
+    struct idem_method method = effects_add_method;
+    struct trial_options options = {.method = &method, .key = "k1"};
+    struct trial first, here, elsewhere;
+
+    method.in_flight = IDEM_IN_FLIGHT_ATTACH_ONLY;
+    trial_begin(&first, world, &options);
+    fake_store_next(&world->store, FAKE_CLAIM, IDEM_VERDICT_MINE);
+    trial_await_handler(&first, 1);
+    trial_begin(&here, world, &options);
+    assert_int_equal(world_counts(world).attached, 1);
+    complete(&first, world, "seven");
+    trial_await(&first);
+    trial_await(&here);
+    assert_int_equal(here.outcome.effect, IDEM_EFFECT_REPLAYED);
+
+    options.key = "k2";
+    trial_begin(&elsewhere, world, &options);
+    fake_store_next(&world->store, FAKE_CLAIM, IDEM_VERDICT_RUNNING);
+    trial_await(&elsewhere);
+    assert_int_equal(elsewhere.outcome.status, IDEM_ABORTED);
+    assert_string_equal(elsewhere.outcome.reason, IDEM_KEY_RUNNING);
+    assert_int_equal(elsewhere.outcome.effect, IDEM_EFFECT_IN_DOUBT);
+}
+
 /* When the first one leaves without an answer, the next one asks. */
 static void
 the_next_in_line_runs_when_the_first_was_released(void **state)
@@ -369,6 +398,7 @@ main(void)
         TEST(another_request_waits_until_the_store_has_spoken),
         TEST(another_request_that_waits_gets_nobodys_answer),
         TEST(a_method_that_rejects_answers_busy_at_once),
+        TEST(a_method_that_only_attaches_waits_here_and_is_busy_elsewhere),
         TEST(the_next_in_line_runs_when_the_first_was_released),
         TEST(the_next_in_line_is_in_doubt_when_it_cannot_ask),
         TEST(a_duplicate_waits_no_longer_than_its_deadline),

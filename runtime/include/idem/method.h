@@ -40,8 +40,10 @@ enum idem_key_source {
 };
 
 enum idem_in_flight {
-    IDEM_IN_FLIGHT_WAIT = 1,   /* a duplicate waits for the first answer */
-    IDEM_IN_FLIGHT_REJECT = 2, /* a duplicate gets ABORTED at once */
+    IDEM_IN_FLIGHT_WAIT = 1,        /* a duplicate waits for the first answer */
+    IDEM_IN_FLIGHT_REJECT = 2,      /* a duplicate gets ABORTED at once */
+    IDEM_IN_FLIGHT_ATTACH_ONLY = 3, /* it waits beside a first one on the same
+                                     * server, else ABORTED at once */
 };
 
 enum idem_ask_redis {
