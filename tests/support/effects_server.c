@@ -6,7 +6,8 @@
  *
  * EFFECTS_OUTSIDE in the environment: Add makes its effect outside its
  * transaction. EFFECTS_CLOCK: the file that its clock is stepped by
- * (stepped_clock.h).
+ * (stepped_clock.h). EFFECTS_CONNECTIONS: how many PostgreSQL is to give it for
+ * transactions, not as many as by default.
  */
 #include "effects.h"
 #include "stepped_clock.h"
@@ -50,8 +51,12 @@ open_store(const char *kind, const char *where, const struct idem_clock *clock)
 {
     const struct idem_sqlite_options sqlite = {
         .path = where, .schema = EFFECTS_SCHEMA, .clock = clock};
-    const struct idem_postgres_options postgres = {.conninfo = where,
-                                                   .clock = clock};
+    const char *connections = getenv("EFFECTS_CONNECTIONS");
+    const struct idem_postgres_options postgres = {
+        .conninfo = where,
+        .connections =
+            connections ? (unsigned)strtoul(connections, NULL, 10) : 0,
+        .clock = clock};
     struct idem_store *store;
     struct idem_error err;
 

@@ -29,7 +29,8 @@ open_store(const char *kind, const char *where)
 {
     const struct idem_sqlite_options sqlite = {.path = where,
                                                .schema = JOURNAL_SCHEMA};
-    const struct idem_postgres_options postgres = {.conninfo = where};
+    const struct idem_postgres_options postgres = {.conninfo = where,
+                                                   .connections = 4};
     struct idem_store *store;
     struct idem_error err;
 

@@ -8,11 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Run SQL, write the first value of its last result. */
+/* Write the first value of the last result. */
 static void
-ask(const struct postgres *postgres, const char *sql, char *text, unsigned size)
+ask(PGconn *conn, const char *sql, char *text, unsigned size)
 {
-    PGconn *conn = PQconnectdb(postgres_conninfo(postgres));
     PGresult *result = PQexec(conn, sql);
     ExecStatusType status = PQresultStatus(result);
 
@@ -23,7 +22,12 @@ ask(const struct postgres *postgres, const char *sql, char *text, unsigned size)
                  ? PQgetvalue(result, 0, 0)
                  : "");
     PQclear(result);
-    PQfinish(conn);
+}
+
+static int64_t
+number_of(const char *text)
+{
+    return strcmp(text, "t") == 0 ? 1 : strtoll(text, NULL, 10);
 }
 
 static char *__attribute__((format(printf, 1, 0)))
@@ -38,38 +42,55 @@ format_sql(const char *format, va_list arguments)
 int64_t
 postgres_sql(const struct postgres *postgres, const char *format, ...)
 {
+    PGconn *conn = PQconnectdb(postgres_conninfo(postgres));
     char text[64], *sql;
     va_list arguments;
 
     va_start(arguments, format);
     sql = format_sql(format, arguments);
     va_end(arguments);
-    ask(postgres, sql, text, sizeof(text));
+    ask(conn, sql, text, sizeof(text));
     free(sql);
-    if (strcmp(text, "t") == 0)
-        return 1;
-    return strtoll(text, NULL, 10);
+    PQfinish(conn);
+    return number_of(text);
 }
 
 struct question {
     const struct postgres *postgres;
     const char *sql;
+    PGconn *conn; /* for all its askings: a backend costs more than an answer */
 };
+
+/* Has somebody ended its backend, or the server? */
+static void
+keep_connected(struct question *question)
+{
+    if (PQconsumeInput(question->conn) == 1 &&
+        PQstatus(question->conn) == CONNECTION_OK)
+        return;
+    PQfinish(question->conn);
+    question->conn = PQconnectdb(postgres_conninfo(question->postgres));
+}
 
 static bool
 is_true(void *with)
 {
-    const struct question *question = with;
+    struct question *question = with;
+    char text[64];
 
-    return postgres_sql(question->postgres, "%s", question->sql) != 0;
+    keep_connected(question);
+    ask(question->conn, question->sql, text, sizeof(text));
+    return number_of(text) != 0;
 }
 
 bool
 postgres_wait(const struct postgres *postgres, int timeout_ms, const char *sql)
 {
-    struct question question = {postgres, sql};
+    struct question question = {postgres, sql, NULL};
+    bool came = child_wait_until(is_true, &question, timeout_ms);
 
-    return child_wait_until(is_true, &question, timeout_ms);
+    PQfinish(question.conn);
+    return came;
 }
 
 /* What the columns of a record have to do with one another. */
