@@ -7,11 +7,12 @@
 
 /* As the statistics of PostgreSQL count, which a crash clears. Fewer than a
  * tenth of the records changed: no room. Fewer than 19 of 20 changes found room
- * in their page: more room. Asked of the newest day with a thousand records. */
+ * in their page: more room. Else $1. Asked of the newest day with a thousand
+ * records. */
 #define WANTED                                                                 \
     "SELECT CASE WHEN s.n_tup_upd * 10 < s.n_tup_ins THEN 100 "                \
-    "WHEN s.n_tup_hot_upd * 20 < s.n_tup_upd * 19 THEN 25 ELSE 33 "            \
-    "END::bigint FROM pg_inherits AS i JOIN pg_stat_all_tables AS s ON "       \
+    "WHEN s.n_tup_hot_upd * 20 < s.n_tup_upd * 19 THEN 25 ELSE "               \
+    "$1::bigint END FROM pg_inherits AS i JOIN pg_stat_all_tables AS s ON "    \
     "s.relid = i.inhrelid WHERE i.inhparent = 'idem_record'::regclass AND "    \
     "s.n_tup_ins >= 1000 ORDER BY s.relname DESC LIMIT 1"
 
@@ -41,16 +42,16 @@ fill_day(struct pg_link *link, int64_t day, int64_t percent,
 enum idem_status
 pg_fill_days(struct pg_link *link, struct idem_error *err)
 {
+    const int64_t usual = PG_FILL_NEW;
     int64_t wanted = 0, day = 0;
-    enum idem_status status = pg_ask(link, WANTED, 0, NULL, &wanted, err);
+    enum idem_status status = pg_ask(link, WANTED, 1, &usual, &wanted, err);
 
     if (status != IDEM_OK || wanted == 0)
         return status;
-    status = pg_ask(link, OTHER, 1, &wanted, &day, err);
-    while (status == IDEM_OK && day != 0) {
-        status = fill_day(link, day, wanted, err);
-        if (status == IDEM_OK)
-            status = pg_ask(link, OTHER, 1, &wanted, &day, err);
-    }
+    do {
+        status = pg_ask(link, OTHER, 1, &wanted, &day, err);
+        if (status == IDEM_OK && day != 0)
+            status = fill_day(link, day, wanted, err);
+    } while (status == IDEM_OK && day != 0);
     return status;
 }

@@ -386,9 +386,9 @@ measure(struct plan *plan, const char *only)
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
         if (only && strcmp(only, parts[i].name) != 0)
             continue;
-        if (settled && settled != parts[i].first)
-            stage_close(&plan->stage);
         if (settled != parts[i].first) {
+            if (settled)
+                stage_close(&plan->stage);
             stage_open(&plan->stage);
             settle(plan, parts[i].first);
         }

@@ -93,6 +93,13 @@ world_close(struct postgres_world *world)
 }
 
 int
+world_up(void **state)
+{
+    *state = world_open(false);
+    return 0;
+}
+
+int
 world_down(void **state)
 {
     world_close(*state);
@@ -104,6 +111,15 @@ world_reopen(struct postgres_world *world)
 {
     idem_store_free(world->suite.store);
     world->suite.store = open_with(&world->options);
+}
+
+void
+world_maintain(struct postgres_world *world)
+{
+    struct idem_error err;
+
+    if (world->suite.store->ops->maintain(world->suite.store, &err) != IDEM_OK)
+        fail_msg("maintain: %s", err.message);
 }
 
 struct idem_store *

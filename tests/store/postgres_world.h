@@ -22,10 +22,14 @@ struct postgres_world {
 /* durable: fsync on, for tests that crash the database. */
 struct postgres_world *world_open(bool durable);
 void world_close(struct postgres_world *world);
-int world_down(void **state); /* it, as a tear-down */
+int world_up(void **state);   /* one that is not durable, as a set-up */
+int world_down(void **state); /* its tear-down */
 
 /* Close the store and open it by the options. */
 void world_reopen(struct postgres_world *world);
+
+/* A turn of the store's upkeep. */
+void world_maintain(struct postgres_world *world);
 
 /* Another store on the same database, past the proxy. */
 struct idem_store *world_store(struct postgres_world *world);

@@ -60,15 +60,6 @@ wall_ms(struct postgres_world *world)
     return world->factory.wall_ms(world);
 }
 
-static void
-maintain(struct postgres_world *world)
-{
-    struct idem_error err;
-
-    if (world->suite.store->ops->maintain(world->suite.store, &err) != IDEM_OK)
-        fail_msg("maintain: %s", err.message);
-}
-
 /* As a server does: until it is known. MINE: it is done by this call. */
 static enum idem_verdict
 use(struct postgres_world *world, const char *key, int i)
@@ -108,7 +99,7 @@ spend_a_day(struct postgres_world *world)
 {
     for (int hours = 0; hours < 24; hours += HOURS_APART)
         spend_hours(world);
-    maintain(world);
+    world_maintain(world);
 }
 
 /* All of ours, with indexes and what is dead in them. */
@@ -187,7 +178,7 @@ an_hours_key_after_61_minutes_is_replayed_or_refused(void **state)
         assert_int_equal(use(world, unused, i), IDEM_VERDICT_EXPIRED);
     }
     move(world, 3 * DAY_MS);
-    maintain(world);
+    world_maintain(world);
     for (int i = 0; i < 2; i++) {
         assert_int_equal(use(world, done, i), IDEM_VERDICT_EXPIRED);
         assert_int_equal(use(world, unused, i), IDEM_VERDICT_EXPIRED);

@@ -278,13 +278,6 @@ the_loser_does_not_wait_and_replays_later(void **state)
     call_close(&loser);
 }
 
-static int
-set_up(void **state)
-{
-    *state = world_open(false);
-    return 0;
-}
-
 /* Issue 3, item 6: one to begin, one a statement, one to end. The fewest of
  * several, for connections are made and statements prepared meanwhile. */
 static void
@@ -366,5 +359,5 @@ main(void)
             a_commit_whose_connection_is_cut_at_once_never_runs_twice),
     };
 
-    return cmocka_run_group_tests(tests, set_up, world_down);
+    return cmocka_run_group_tests(tests, world_up, world_down);
 }

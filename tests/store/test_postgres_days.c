@@ -16,15 +16,6 @@ today(struct postgres_world *world)
     return world->factory.wall_ms(world) / DAY_MS;
 }
 
-static void
-maintain(struct postgres_world *world)
-{
-    struct idem_error err;
-
-    if (world->suite.store->ops->maintain(world->suite.store, &err) != IDEM_OK)
-        fail_msg("maintain: %s", err.message);
-}
-
 /* A partition of a day in the past, as if it had been made then. */
 static void
 open_day(struct postgres_world *world, int64_t day)
@@ -66,7 +57,7 @@ a_day_whose_windows_are_over_is_dropped_and_its_keys_refused(void **state)
     call_open(&call, &world->suite, key, IDEM_MODE_LEASED, 1);
     assert_int_equal(call_claim(&call), IDEM_VERDICT_MINE);
     assert_int_equal(call_complete(&call, IDEM_OK, "kept"), IDEM_VERDICT_MINE);
-    maintain(world);
+    world_maintain(world);
     assert_true(day_is_open(world, kept));
     assert_false(day_is_open(world, dropped));
     assert_int_equal(call_claim(&call), IDEM_VERDICT_DONE);
@@ -86,8 +77,8 @@ a_dropped_day_is_never_opened_again(void **state)
     int64_t dropped = today(world) - 31;
 
     open_day(world, dropped);
-    maintain(world);
-    maintain(world);
+    world_maintain(world);
+    world_maintain(world);
     assert_false(day_is_open(world, dropped));
 }
 
@@ -174,7 +165,7 @@ an_opaque_key_loses_its_answer_and_then_its_record(void **state)
     postgres_sql(world->postgres,
                  "UPDATE idem_record_opaque SET reap_at = now() - interval "
                  "'1 s'");
-    maintain(world);
+    world_maintain(world);
     {
         struct suite_call call;
 
@@ -187,7 +178,7 @@ an_opaque_key_loses_its_answer_and_then_its_record(void **state)
     postgres_sql(world->postgres,
                  "UPDATE idem_record_opaque SET reap_at = now() - interval "
                  "'1 s', gone_at = now() - interval '1 s'");
-    maintain(world);
+    world_maintain(world);
     assert_int_equal(postgres_sql(world->postgres,
                                   "SELECT count(*) FROM idem_record_opaque"),
                      0);
@@ -229,7 +220,7 @@ two_may_maintain_at_once(void **state)
     struct postgres_world *world = *state;
     struct idem_store *other = world_store(world);
 
-    maintain(world);
+    world_maintain(world);
     assert_int_equal(other->ops->maintain(other, NULL), IDEM_OK);
     assert_true(day_is_open(world, today(world) + 2));
     idem_store_free(other);
@@ -445,13 +436,6 @@ a_conninfo_that_is_none_is_told_at_open(void **state)
     assert_non_null(strstr(err.message, "hst"));
 }
 
-static int
-set_up(void **state)
-{
-    *state = world_open(false);
-    return 0;
-}
-
 int
 main(void)
 {
@@ -473,5 +457,5 @@ main(void)
         cmocka_unit_test(a_conninfo_that_is_none_is_told_at_open),
     };
 
-    return cmocka_run_group_tests(tests, set_up, world_down);
+    return cmocka_run_group_tests(tests, world_up, world_down);
 }

@@ -155,13 +155,6 @@ one_that_was_broken_off_goes_the_next_time(void **state)
     call_close(&open);
 }
 
-static int
-set_up(void **state)
-{
-    *state = world_open(false);
-    return 0;
-}
-
 int
 main(void)
 {
@@ -170,6 +163,6 @@ main(void)
         cmocka_unit_test(one_that_was_broken_off_goes_the_next_time),
     };
 
-    return cmocka_run_group_tests_name("postgres drop", tests, set_up,
+    return cmocka_run_group_tests_name("postgres drop", tests, world_up,
                                        world_down);
 }

@@ -16,15 +16,6 @@
     "SELECT n_tup_ins >= 2000 AND n_tup_upd >= %d FROM pg_stat_all_tables "    \
     "WHERE relid = " TABLE_OF(TODAY)
 
-static void
-maintain(struct postgres_world *world)
-{
-    struct idem_error err;
-
-    if (world->suite.store->ops->maintain(world->suite.store, &err) != IDEM_OK)
-        fail_msg("maintain: %s", err.message);
-}
-
 /* Percent, of today and so many days. */
 static int64_t
 fill_of(struct postgres_world *world, int ahead)
@@ -81,7 +72,7 @@ a_day_that_nobody_has_used_has_room_for_small_replies(void **state)
 {
     struct postgres_world *world = *state;
 
-    maintain(world);
+    world_maintain(world);
     assert_int_equal(fill_of(world, 0), 33);
     assert_int_equal(fill_of(world, 1), 33);
 }
@@ -93,7 +84,7 @@ days_whose_records_do_not_change_are_filled_up(void **state)
 
     insert(world);
     await_counted(world, 0);
-    maintain(world);
+    world_maintain(world);
     assert_int_equal(fill_of(world, 0), 100);
     assert_int_equal(fill_of(world, 1), 100);
 }
@@ -105,17 +96,17 @@ records_that_change_where_there_is_no_room_get_room(void **state)
 
     insert(world);
     await_counted(world, 0);
-    maintain(world);
+    world_maintain(world);
     forget_counts(world);
     insert(world);
     change(world);
-    maintain(world);
+    world_maintain(world);
     assert_int_equal(fill_of(world, 0), 25);
     assert_int_equal(fill_of(world, 1), 25);
     forget_counts(world);
     insert(world);
     change(world);
-    maintain(world);
+    world_maintain(world);
     assert_int_equal(fill_of(world, 0), 33);
 }
 
@@ -144,18 +135,11 @@ a_day_that_somebody_is_at_is_left_to_the_next_turn(void **state)
     insert(world);
     await_counted(world, 0);
     conn = lock_today(world);
-    maintain(world);
+    world_maintain(world);
     assert_int_equal(fill_of(world, 0), 33);
     PQfinish(conn);
-    maintain(world);
+    world_maintain(world);
     assert_int_equal(fill_of(world, 0), 100);
-}
-
-static int
-set_up(void **state)
-{
-    *state = world_open(false);
-    return 0;
 }
 
 int
@@ -163,15 +147,16 @@ main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(
-            a_day_that_nobody_has_used_has_room_for_small_replies, set_up,
+            a_day_that_nobody_has_used_has_room_for_small_replies, world_up,
             world_down),
         cmocka_unit_test_setup_teardown(
-            days_whose_records_do_not_change_are_filled_up, set_up, world_down),
-        cmocka_unit_test_setup_teardown(
-            records_that_change_where_there_is_no_room_get_room, set_up,
+            days_whose_records_do_not_change_are_filled_up, world_up,
             world_down),
         cmocka_unit_test_setup_teardown(
-            a_day_that_somebody_is_at_is_left_to_the_next_turn, set_up,
+            records_that_change_where_there_is_no_room_get_room, world_up,
+            world_down),
+        cmocka_unit_test_setup_teardown(
+            a_day_that_somebody_is_at_is_left_to_the_next_turn, world_up,
             world_down),
     };
 

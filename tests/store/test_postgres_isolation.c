@@ -146,13 +146,6 @@ an_isolation_that_is_none_is_told_at_open(void **state)
     assert_string_equal(err.message, "isolation 3: there are 0 to 2");
 }
 
-static int
-set_up(void **state)
-{
-    *state = world_open(false);
-    return 0;
-}
-
 /* --- Numbers of sessions (faults 66, 67; decision 60) --- */
 
 static void
@@ -287,5 +280,5 @@ main(void)
         cmocka_unit_test(an_isolation_that_is_none_is_told_at_open),
     };
 
-    return cmocka_run_group_tests(tests, set_up, world_down);
+    return cmocka_run_group_tests(tests, world_up, world_down);
 }

@@ -180,13 +180,6 @@ a_handler_cannot_make_its_own_commit_volatile(void **state)
     call_close(&call);
 }
 
-static int
-set_up(void **state)
-{
-    *state = world_open(false);
-    return 0;
-}
-
 int
 main(void)
 {
@@ -200,6 +193,6 @@ main(void)
         cmocka_unit_test(what_a_statement_sets_is_its_calls_alone),
     };
 
-    return cmocka_run_group_tests_name("postgres leftovers", tests, set_up,
+    return cmocka_run_group_tests_name("postgres leftovers", tests, world_up,
                                        world_down);
 }

@@ -108,13 +108,6 @@ an_abandoned_opaque_key_is_refused_after_its_window(void **state)
     call_close(&abandon);
 }
 
-static int
-set_up(void **state)
-{
-    *state = world_open(false);
-    return 0;
-}
-
 int
 main(void)
 {
@@ -127,6 +120,6 @@ main(void)
         cmocka_unit_test(an_abandoned_opaque_key_is_refused_after_its_window),
     };
 
-    return cmocka_run_group_tests_name("postgres settle", tests, set_up,
+    return cmocka_run_group_tests_name("postgres settle", tests, world_up,
                                        world_down);
 }
