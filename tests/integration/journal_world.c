@@ -1,6 +1,7 @@
 #include "journal_world.h"
 
 #include "books.h"
+#include "postgres.h"
 
 #include <idem/key.h>
 #include <idem/postgres.h>
@@ -24,7 +25,8 @@ open_store(struct journal_world *world)
     const struct idem_sqlite_options sqlite = {.path = world->books,
                                                .schema = JOURNAL_SCHEMA};
     const struct idem_postgres_options postgres = {
-        .conninfo = world->postgres ? postgres_conninfo(world->postgres) : ""};
+        .conninfo = world->postgres ? postgres_conninfo(world->postgres) : "",
+        .connections = POSTGRES_FEW_CONNECTIONS};
     struct idem_store *store;
     struct idem_error err;
 

@@ -58,6 +58,7 @@ open_store(const struct ledger_world *world)
 
     if (ledger_postgres) {
         options.conninfo = postgres_conninfo(ledger_postgres);
+        options.connections = POSTGRES_FEW_CONNECTIONS;
         must(idem_postgres_open(&store, &options, &err), &err);
     } else {
         must(idem_sqlite_open(&store, &sqlite, &err), &err);

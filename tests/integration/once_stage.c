@@ -77,6 +77,7 @@ open_store(struct stage *stage)
         must(idem_sqlite_open(&store, &sqlite, &err), &err);
     else {
         options.conninfo = postgres_conninfo(postgres);
+        options.connections = POSTGRES_FEW_CONNECTIONS;
         must(idem_postgres_open(&store, &options, &err), &err);
     }
     return store;

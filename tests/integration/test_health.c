@@ -294,8 +294,9 @@ open_on_postgres(struct ward *ward, struct postgres *postgres)
 {
     const struct idem_health_options soon = {.interval_ms = 20,
                                              .timeout_ms = 500};
-    struct idem_postgres_options options = {.conninfo =
-                                                postgres_conninfo(postgres)};
+    struct idem_postgres_options options = {
+        .conninfo = postgres_conninfo(postgres),
+        .connections = POSTGRES_FEW_CONNECTIONS};
     struct idem_interceptor *once;
     struct idem_store *store;
     struct idem_error err;

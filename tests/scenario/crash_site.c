@@ -11,8 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define LEASE_MS 900    /* of effects.proto */
-#define CONNECTIONS "4" /* a server is started again and again */
+#define LEASE_MS 900 /* of effects.proto */
 
 static void
 must(enum idem_status status, const struct idem_error *err)
@@ -105,7 +104,7 @@ crash_site_start(struct crash_site *site, const char *variable,
         words[4] = postgres_conninfo(site->postgres);
         words[5] = redis_url(site->redis);
     }
-    setenv("EFFECTS_CONNECTIONS", CONNECTIONS, 1);
+    setenv("EFFECTS_FEW", "", 1);
     if (variable)
         setenv(variable, value, 1);
     site->server = child_serve(&options, words);

@@ -147,6 +147,7 @@ site_start(struct site *site, const char *fault)
         NULL};
     const struct child_options options = {.log = site->log};
 
+    setenv("EFFECTS_FEW", "", 1);
     if (fault)
         setenv("IDEM_FAULT", fault, 1);
     site->server = child_serve(&options, words);

@@ -39,6 +39,7 @@ open_store(const struct payments_world *world)
     };
     const struct idem_postgres_options options = {
         .conninfo = postgres ? postgres_conninfo(postgres) : NULL,
+        .connections = POSTGRES_FEW_CONNECTIONS,
     };
     struct idem_store *store;
     struct idem_error err;

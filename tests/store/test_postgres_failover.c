@@ -190,8 +190,9 @@ a_read_only_database_is_refused_at_start(void **state)
     struct idem_store *store = NULL;
     struct idem_error err;
 
-    postgres_sql(site->primary,
-                 "ALTER DATABASE test SET default_transaction_read_only = on");
+    postgres_sql(
+        site->primary,
+        "ALTER DATABASE postgres SET default_transaction_read_only = on");
     assert_int_equal(open_on(&store, postgres_conninfo(site->primary), &err),
                      IDEM_FAILED_PRECONDITION);
     assert_non_null(strstr(err.message, "read-only"));

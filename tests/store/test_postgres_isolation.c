@@ -117,7 +117,7 @@ the_databases_own_default_does_not_count(void **state)
     struct suite_call call;
     struct idem_rows *rows;
 
-    postgres_sql(world->postgres, "ALTER DATABASE test SET "
+    postgres_sql(world->postgres, "ALTER DATABASE postgres SET "
                                   "default_transaction_isolation = "
                                   "'serializable'");
     world->options.isolation = IDEM_READ_COMMITTED;

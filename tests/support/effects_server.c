@@ -6,8 +6,8 @@
  *
  * EFFECTS_OUTSIDE in the environment: Add makes its effect outside its
  * transaction. EFFECTS_CLOCK: the file that its clock is stepped by
- * (stepped_clock.h). EFFECTS_CONNECTIONS: how many PostgreSQL is to give it for
- * transactions, not as many as by default.
+ * (stepped_clock.h). EFFECTS_FEW: as few connections to PostgreSQL as will do,
+ * for what starts it again and again.
  */
 #include "effects.h"
 #include "stepped_clock.h"
@@ -51,11 +51,12 @@ open_store(const char *kind, const char *where, const struct idem_clock *clock)
 {
     const struct idem_sqlite_options sqlite = {
         .path = where, .schema = EFFECTS_SCHEMA, .clock = clock};
-    const char *connections = getenv("EFFECTS_CONNECTIONS");
+    const bool few = getenv("EFFECTS_FEW") != NULL;
     const struct idem_postgres_options postgres = {
         .conninfo = where,
-        .connections =
-            connections ? (unsigned)strtoul(connections, NULL, 10) : 0,
+        .connections = few ? 2 : 0,
+        .group_connections = few ? 1 : 0,
+        .statement_connections = few ? 1 : 0,
         .clock = clock};
     struct idem_store *store;
     struct idem_error err;

@@ -7,6 +7,7 @@
  *   feed_server ADDRESS FOLDER postgres CONNINFO
  */
 #include "feed.idem.h"
+#include "postgres.h"
 
 #include <idem/postgres.h>
 #include <idem/sqlite.h>
@@ -192,8 +193,10 @@ open_store(const char *kind, const char *where)
         .schema = "CREATE TABLE IF NOT EXISTS feed_effects (key text)"};
     /* Its tests start it again and again, also on a machine that is busy: a
      * client would have made all its attempts by the usual time. */
-    const struct idem_postgres_options postgres = {
-        .conninfo = where, .connections = 4, .connect_timeout_ms = 30000};
+    const struct idem_postgres_options postgres = {.conninfo = where,
+                                                   .connections =
+                                                       POSTGRES_FEW_CONNECTIONS,
+                                                   .connect_timeout_ms = 30000};
     struct idem_store *store;
     struct idem_error err;
 

@@ -4,6 +4,7 @@
  *   journal_server ADDRESS PUSH_LOG postgres CONNINFO [REDIS]
  */
 #include "journal.h"
+#include "postgres.h"
 
 #include <idem/postgres.h>
 #include <idem/shield.h>
@@ -29,8 +30,8 @@ open_store(const char *kind, const char *where)
 {
     const struct idem_sqlite_options sqlite = {.path = where,
                                                .schema = JOURNAL_SCHEMA};
-    const struct idem_postgres_options postgres = {.conninfo = where,
-                                                   .connections = 4};
+    const struct idem_postgres_options postgres = {
+        .conninfo = where, .connections = POSTGRES_FEW_CONNECTIONS};
     struct idem_store *store;
     struct idem_error err;
 

@@ -74,7 +74,8 @@ pgbouncer_start(unsigned port)
                  sizeof(pgbouncer->log));
     pgbouncer->port = loopback_free_port();
     snprintf(pgbouncer->conninfo, sizeof(pgbouncer->conninfo),
-             "host=127.0.0.1 port=%u user=idem dbname=test", pgbouncer->port);
+             "host=127.0.0.1 port=%u user=idem dbname=postgres",
+             pgbouncer->port);
     write_conf(pgbouncer, port);
     launch(pgbouncer);
     return pgbouncer;

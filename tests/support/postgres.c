@@ -160,25 +160,8 @@ name_port(struct postgres *postgres)
 {
     postgres->port = loopback_free_port();
     snprintf(postgres->conninfo, sizeof(postgres->conninfo),
-             "host=127.0.0.1 port=%u user=idem dbname=test", postgres->port);
-}
-
-static void
-make_database(struct postgres *postgres)
-{
-    char conninfo[160];
-    PGconn *conn;
-    PGresult *result;
-
-    snprintf(conninfo, sizeof(conninfo),
              "host=127.0.0.1 port=%u user=idem dbname=postgres",
              postgres->port);
-    conn = PQconnectdb(conninfo);
-    result = PQexec(conn, "CREATE DATABASE test");
-    if (PQresultStatus(result) != PGRES_COMMAND_OK)
-        fail_msg("CREATE DATABASE: %s", PQerrorMessage(conn));
-    PQclear(result);
-    PQfinish(conn);
 }
 
 struct postgres *
@@ -194,6 +177,7 @@ postgres_prepare(void)
     tempdir_file(&postgres->dir, "postgres.log", postgres->log,
                  sizeof(postgres->log));
     name_port(postgres);
+    postgres->kept = postgres_kept_new();
     return postgres;
 }
 
@@ -205,7 +189,6 @@ postgres_start(const struct postgres_options *options)
     copy_template(postgres);
     postgres_write_conf(postgres, options);
     launch(postgres);
-    make_database(postgres);
     return postgres;
 }
 
@@ -225,13 +208,14 @@ const char *
 postgres_conninfo_at(struct postgres *postgres, unsigned port)
 {
     snprintf(postgres->proxied, sizeof(postgres->proxied),
-             "host=127.0.0.1 port=%u user=idem dbname=test", port);
+             "host=127.0.0.1 port=%u user=idem dbname=postgres", port);
     return postgres->proxied;
 }
 
 void
 postgres_stop(struct postgres *postgres)
 {
+    postgres_kept_close(postgres->kept);
     child_stop(postgres->pid, SIGINT);
     postgres->pid = 0;
 }
@@ -239,6 +223,7 @@ postgres_stop(struct postgres *postgres)
 void
 postgres_crash(struct postgres *postgres)
 {
+    postgres_kept_close(postgres->kept);
     child_stop(postgres->pid, SIGQUIT);
     postgres->pid = 0;
 }
@@ -304,6 +289,7 @@ postgres_thaw(struct postgres *postgres)
 void
 postgres_kill(struct postgres *postgres)
 {
+    postgres_kept_close(postgres->kept);
     postgres_freeze(postgres);
     signal_backends(postgres, SIGKILL);
     child_stop(postgres->pid, SIGKILL);
@@ -318,6 +304,7 @@ postgres_free(struct postgres *postgres)
     if (postgres->pid > 0)
         postgres_thaw(postgres);
     postgres_crash(postgres);
+    postgres_kept_free(postgres->kept);
     tempdir_close(&postgres->dir);
     free(postgres);
 }

@@ -6,11 +6,14 @@
 #include <sys/types.h>
 
 /* A private PostgreSQL on a loopback port and a unix socket, in a temporary
- * folder; it ends with the test. It has one database, "test", and one user,
- * "idem", who may do all. Every function fails the test when it cannot do its
- * work. Started from main, in about half a second: the cluster is a copy of a
+ * folder; it ends with the test. Its database is "postgres", its one user,
+ * "idem", may do all. Every function fails the test when it cannot do its work.
+ * Started from main, in about half a second: the cluster is a copy of a
  * template that is made once a machine. */
 struct postgres;
+
+/* What a test's store is to open: each is a process that PostgreSQL forks. */
+#define POSTGRES_FEW_CONNECTIONS 3
 
 struct postgres_options {
     bool durable;         /* fsync on: for tests that crash it */
@@ -56,8 +59,8 @@ void postgres_await_standby(struct postgres *primary);
 void postgres_conninfo_of(const struct postgres *first,
                           const struct postgres *second, char conninfo[160]);
 
-/* Run SQL on a connection of its own; the first value of the last statement as
- * a number, 0 without one. */
+/* Run SQL on a connection of its own, in a session like a new one; the
+ * first value of the last statement as a number, 0 without one. */
 int64_t postgres_sql(const struct postgres *postgres, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 

@@ -16,7 +16,21 @@ struct postgres {
     char log[POSTGRES_PATH_SIZE];
     char conninfo[160];
     char proxied[160];
+    struct postgres_kept *kept;
 };
+
+/* The connection of postgres_sql, kept between its calls: PostgreSQL forks for
+ * each new one, which costs far more than a statement. */
+struct postgres_kept *postgres_kept_new(void);
+void
+postgres_kept_close(struct postgres_kept *kept); /* the next is a new one */
+void postgres_kept_free(struct postgres_kept *kept);
+
+/* It, or a new one while another thread has it: to run sql on it, and to be
+ * given back. */
+struct pg_conn *postgres_take(const struct postgres *postgres);
+void postgres_give_back(const struct postgres *postgres, struct pg_conn *conn,
+                        const char *sql);
 
 /* Whom it runs as; NULL: the test's own user. */
 const char *postgres_user(void);

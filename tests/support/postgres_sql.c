@@ -1,7 +1,7 @@
 #include "support.h"
 
 #include "child.h"
-#include "postgres.h"
+#include "postgres_inside.h"
 
 #include <libpq-fe.h>
 #include <stdio.h>
@@ -42,7 +42,7 @@ format_sql(const char *format, va_list arguments)
 int64_t
 postgres_sql(const struct postgres *postgres, const char *format, ...)
 {
-    PGconn *conn = PQconnectdb(postgres_conninfo(postgres));
+    PGconn *conn = postgres_take(postgres);
     char text[64], *sql;
     va_list arguments;
 
@@ -50,47 +50,34 @@ postgres_sql(const struct postgres *postgres, const char *format, ...)
     sql = format_sql(format, arguments);
     va_end(arguments);
     ask(conn, sql, text, sizeof(text));
+    postgres_give_back(postgres, conn, sql);
     free(sql);
-    PQfinish(conn);
     return number_of(text);
 }
 
 struct question {
     const struct postgres *postgres;
     const char *sql;
-    PGconn *conn; /* for all its askings: a backend costs more than an answer */
 };
-
-/* Has somebody ended its backend, or the server? */
-static void
-keep_connected(struct question *question)
-{
-    if (PQconsumeInput(question->conn) == 1 &&
-        PQstatus(question->conn) == CONNECTION_OK)
-        return;
-    PQfinish(question->conn);
-    question->conn = PQconnectdb(postgres_conninfo(question->postgres));
-}
 
 static bool
 is_true(void *with)
 {
-    struct question *question = with;
+    const struct question *question = with;
+    PGconn *conn = postgres_take(question->postgres);
     char text[64];
 
-    keep_connected(question);
-    ask(question->conn, question->sql, text, sizeof(text));
+    ask(conn, question->sql, text, sizeof(text));
+    postgres_give_back(question->postgres, conn, question->sql);
     return number_of(text) != 0;
 }
 
 bool
 postgres_wait(const struct postgres *postgres, int timeout_ms, const char *sql)
 {
-    struct question question = {postgres, sql, NULL};
-    bool came = child_wait_until(is_true, &question, timeout_ms);
+    struct question question = {postgres, sql};
 
-    PQfinish(question.conn);
-    return came;
+    return child_wait_until(is_true, &question, timeout_ms);
 }
 
 /* What the columns of a record have to do with one another. */

@@ -68,6 +68,6 @@ postgres_conninfo_of(const struct postgres *first,
                      const struct postgres *second, char conninfo[160])
 {
     snprintf(conninfo, 160,
-             "host=127.0.0.1,127.0.0.1 port=%u,%u user=idem dbname=test",
+             "host=127.0.0.1,127.0.0.1 port=%u,%u user=idem dbname=postgres",
              first->port, second->port);
 }

@@ -5,6 +5,7 @@
  *
  * Pass writes its key and its amount into the table and calls the link at NEXT.
  */
+#include "postgres.h"
 #include "relay.idem.h"
 
 #include <idem/postgres.h>
@@ -81,7 +82,8 @@ static struct idem_server *
 open_server(struct link *link, char **argv)
 {
     static const struct relay_handlers handlers = {.pass = pass};
-    const struct idem_postgres_options postgres = {.conninfo = argv[2]};
+    const struct idem_postgres_options postgres = {
+        .conninfo = argv[2], .connections = POSTGRES_FEW_CONNECTIONS};
     struct idem_store *store;
     struct idem_server *server;
     struct idem_error err;
