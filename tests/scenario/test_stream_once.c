@@ -1,12 +1,13 @@
 /* A server stream whose effect is once and whose messages resume: its server is
  * killed at any of its messages, its connection is cut, two servers are asked
  * for it at once. Whatever happens, each message comes once, in order, with
- * what the one effect kept, and the same end.
+ * what the one effect kept, and the same end; and the checker finds nothing.
  *
  *    test_stream_once sqlite|postgres */
 #include "support.h"
 
 #include "books.h"
+#include "checker.h"
 #include "child.h"
 #include "loopback.h"
 #include "postgres.h"
@@ -27,6 +28,8 @@
 
 #define COUNT 200
 #define CALL_MS 120000
+#define FEED_KEYS "SELECT key FROM feed_effects"
+#define LEASE_MS 200 /* of feed.proto */
 
 static bool on_postgres;
 
@@ -35,6 +38,7 @@ struct site {
     char books[160], log[2][160], address[2][64];
     struct postgres *postgres; /* NULL: sqlite */
     pid_t servers[2];
+    struct checker *checker; /* of all streams but those that fail */
 };
 
 static void
@@ -71,6 +75,8 @@ set_up(void **state)
 
     assert_non_null(site);
     tempdir_open(&site->dir);
+    site->checker = checker_new();
+    checker_pass_over_others(site->checker);
     tempdir_file(&site->dir, "books", site->books, sizeof site->books);
     tempdir_file(&site->dir, "log0", site->log[0], sizeof site->log[0]);
     tempdir_file(&site->dir, "log1", site->log[1], sizeof site->log[1]);
@@ -97,6 +103,7 @@ tear_down(void **state)
     for (unsigned i = 0; i < 2; i++)
         child_stop(site->servers[i], SIGKILL);
     postgres_free(site->postgres);
+    checker_free(site->checker);
     tempdir_close(&site->dir);
     free(site);
     return 0;
@@ -164,6 +171,7 @@ struct follower {
     char kept[32];
     uint32_t last_from;
     struct idem_outcome outcome;
+    struct checker_call told;
     atomic_bool over;
 };
 
@@ -211,14 +219,17 @@ follow(void *with)
 {
     struct follower *follower = with;
     const struct idem_channel_options options = {.connect_backoff_ms = 10};
+    const struct idem_clock *clock = idem_clock_system();
     struct idem_channel *channel;
     struct idem_error err;
 
+    follower->told.began_ns = clock->monotonic_ns(clock);
     if (idem_client_open(&channel, follower->target, &options, &err) ==
         IDEM_OK) {
         read_all(follower, channel);
         idem_channel_close(channel);
     }
+    follower->told.ended_ns = clock->monotonic_ns(clock);
     atomic_store(&follower->over, true);
     return NULL;
 }
@@ -230,15 +241,63 @@ start(struct follower *follower)
                      0);
 }
 
-static void
-assert_followed(const struct follower *follower)
+/* What the one effect kept, as a number. */
+static uint64_t
+number_of(const char *kept)
 {
+    return strtoull(kept, NULL, 16) | 1;
+}
+
+/* The end of a stream that fails is its messages' and not its effect's: no
+ * final no of the key. */
+static void
+tell(const struct site *site, struct follower *follower)
+{
+    struct checker_call *told = &follower->told;
+
+    if (follower->wanted != IDEM_OK)
+        return;
+    told->key = follower->key;
+    told->status = follower->outcome.status;
+    told->effect = follower->outcome.effect;
+    told->final = follower->outcome.final;
+    told->reason = follower->outcome.reason;
+    told->reply = number_of(follower->kept);
+    checker_key(site->checker, follower->key,
+                follower->marked ? CHECKER_RUN_AGAIN : CHECKER_RUN_ONCE,
+                INT64_MAX);
+    checker_call(site->checker, told);
+}
+
+static void
+await(const struct site *site, struct follower *follower)
+{
+    pthread_join(follower->thread, NULL);
     if (follower->outcome.status != follower->wanted)
         print_error("%s, after %u events\n", follower->outcome.message,
                     follower->read);
     assert_int_equal(follower->outcome.status, follower->wanted);
     assert_int_equal(follower->read, COUNT);
     assert_false(follower->out_of_order);
+    tell(site, follower);
+}
+
+/* After all of them, for their records and effects are those of all. */
+static void
+the_rules_of_exactly_once_hold(void **state)
+{
+    const struct site *site = *state;
+    char effects[160];
+
+    if (site->postgres)
+        checker_read_postgres(site->checker, postgres_conninfo(site->postgres),
+                              FEED_KEYS);
+    else
+        checker_read_sqlite(site->checker, site->books, FEED_KEYS);
+    tempdir_file(&site->dir, "effects", effects, sizeof effects);
+    checker_read_log(site->checker, effects);
+    assert_int_equal(checker_run(site->checker, LEASE_MS, checker_print, NULL),
+                     0);
 }
 
 static bool
@@ -282,8 +341,7 @@ survive(struct site *site, struct follower *follower, const char *const *whens,
     follower->target = site->address[0];
     start(follower);
     deaths = keep_serving(site, follower);
-    pthread_join(follower->thread, NULL);
-    assert_followed(follower);
+    await(site, follower);
     assert_int_equal(deaths, n);
     assert_int_equal(follower->outcome.effect, IDEM_EFFECT_REPLAYED);
     assert_true(follower->outcome.attempts > deaths);
@@ -353,8 +411,7 @@ two_servers_make_one_effect(void **state)
         start(&followers[i]);
     }
     for (unsigned i = 0; i < 4; i++) {
-        pthread_join(followers[i].thread, NULL);
-        assert_followed(&followers[i]);
+        await(site, &followers[i]);
         assert_string_equal(followers[i].kept, followers[0].kept);
     }
     assert_int_equal(rows_of(site, "both"), 1);
@@ -383,8 +440,7 @@ a_connection_that_is_cut_is_made_again(void **state)
     snprintf(target, sizeof target, "tcp://127.0.0.1:%u",
              tcp_proxy_port(proxy));
     start(&follower);
-    pthread_join(follower.thread, NULL);
-    assert_followed(&follower);
+    await(site, &follower);
     assert_int_equal(rows_of(site, "cut"), 1);
     tcp_proxy_free(proxy);
 }
@@ -399,6 +455,7 @@ main(int argc, char **argv)
         cmocka_unit_test(two_servers_make_one_effect),
         cmocka_unit_test(a_connection_that_is_cut_is_made_again),
         cmocka_unit_test(compressed_it_goes_on_where_it_was),
+        cmocka_unit_test(the_rules_of_exactly_once_hold),
     };
 
     on_postgres = argc > 1 && strcmp(argv[1], "postgres") == 0;

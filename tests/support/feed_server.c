@@ -73,7 +73,7 @@ follow(struct idem_context *context, const feed_follow_request *request)
     return keep_number(context);
 }
 
-/* Its effect is a line in a file. */
+/* Its effect is a line in a file (checker_read_log). */
 static enum idem_status
 follow_marked(struct idem_context *context, const feed_follow_request *request)
 {
@@ -85,7 +85,7 @@ follow_marked(struct idem_context *context, const feed_follow_request *request)
     file = fopen(path, "a");
     if (!file)
         return idem_context_fail(context, IDEM_INTERNAL, "no file");
-    fprintf(file, "%s\n", idem_context_key(context));
+    fprintf(file, "%s followed\n", idem_context_key(context));
     fclose(file);
     return keep_number(context);
 }
