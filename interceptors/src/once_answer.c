@@ -105,6 +105,7 @@ answer_replay(struct idem_call *call, const struct idem_answer *answer)
     outcome->final = true;
     outcome->retry_after_ms = -1;
     outcome->first_at_ms = answer->first_at_ms;
+    outcome->executions = answer->executions;
     put_text(outcome->reason, sizeof(outcome->reason), answer->reason);
     put_text(outcome->message, sizeof(outcome->message), answer->message);
     call->reply = outcome->status == IDEM_OK ? answer->reply

@@ -82,9 +82,12 @@ passage_note_recorded(struct passage *passage)
 
     if (answer->first_at_ms == 0)
         answer->first_at_ms = once->clock->wall_ms(once->clock);
+    answer->executions = passage->ticket.executions;
     call->outcome.final = true;
-    if (call->outcome.effect == IDEM_EFFECT_REPLAYED)
+    if (call->outcome.effect == IDEM_EFFECT_REPLAYED) {
         call->outcome.first_at_ms = answer->first_at_ms;
+        call->outcome.executions = answer->executions;
+    }
     (void)IDEM_FAULT("once.fill.before");
     passage_remember(passage, answer);
     if (call->method->ask_redis == IDEM_ASK_REDIS_ALWAYS)

@@ -135,6 +135,7 @@ static void
 tell_answer(const struct record *record, struct idem_ticket *ticket)
 {
     ticket->answer = record->answer;
+    ticket->answer.executions = record->executions;
     if (!record->dropped)
         return;
     ticket->answer = (struct idem_answer){
@@ -142,6 +143,7 @@ tell_answer(const struct record *record, struct idem_ticket *ticket)
         .message = idem_bytes_of("done; its answer is not kept any more"),
         .reason = idem_bytes_of(IDEM_ANSWER_DROPPED),
         .first_at_ms = record->answer.first_at_ms,
+        .executions = record->executions,
     };
 }
 

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#define VERSION 2
+#define VERSION 3
 #define ID_AT 1 /* behind the version */
 #define ID_SIZE 4
 #define STATUS_MAX IDEM_UNAUTHENTICATED
@@ -121,6 +121,7 @@ take_answer(struct rest *rest, struct idem_answer *answer)
 {
     answer->status = (enum idem_status)take_u64(rest, 1);
     answer->first_at_ms = (int64_t)take_u64(rest, 8);
+    answer->executions = (unsigned)take_u64(rest, 4);
     answer->message = take_part(rest);
     answer->reason = take_part(rest);
     answer->reply = take_part(rest);
@@ -132,7 +133,7 @@ shield_entry_size(const struct shield_entry *entry)
 {
     const struct idem_answer *answer = &entry->answer;
 
-    return ID_AT + ID_SIZE + 4 * IDEM_SHA256_SIZE + 4 + 1 + 8 + 4 * 4 +
+    return ID_AT + ID_SIZE + 4 * IDEM_SHA256_SIZE + 4 + 1 + 8 + 4 + 4 * 4 +
            answer->message.size + answer->reason.size + answer->reply.size +
            answer->trailers.size + SHIELD_TAG_SIZE;
 }
@@ -152,6 +153,7 @@ shield_entry_write(const struct shield_entry *entry,
     put_u64(&at, entry->fingerprint.version, 4);
     put_u64(&at, (uint64_t)entry->answer.status, 1);
     put_u64(&at, (uint64_t)entry->answer.first_at_ms, 8);
+    put_u64(&at, entry->answer.executions, 4);
     put_part(&at, entry->answer.message);
     put_part(&at, entry->answer.reason);
     put_part(&at, entry->answer.reply);

@@ -10,8 +10,8 @@
  *
  *   u8 version | u32 id of the secret | epoch (SHA-256 of its name) | digest |
  * raw and canonical fingerprint, u32 version | u8 status | i64 first_at_ms |
- * message, reason, reply, trailers, each after a u32 of its size | HMAC-SHA256,
- * 16 bytes of it
+ * u32 executions | message, reason, reply, trailers, each after a u32 of its
+ * size | HMAC-SHA256, 16 bytes of it
  *
  * Integers are little endian. Nothing of it is believed before the tag of the
  * whole is right: Redis may say anything. */

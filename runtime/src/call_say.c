@@ -39,6 +39,7 @@ write_failure(struct idem_call *call, enum idem_status status,
     outcome->final = false;
     outcome->retry_after_ms = -1;
     outcome->first_at_ms = 0;
+    outcome->executions = 0;
     snprintf(outcome->reason, sizeof(outcome->reason), "%s",
              reason ? reason : "");
     snprintf(outcome->message, sizeof(outcome->message), "%s", message);

@@ -37,6 +37,7 @@ take_outcome(struct idem_outcome *outcome, const struct header_end *end)
                           : IDEM_EFFECT_IN_DOUBT;
     outcome->final = end->final;
     outcome->first_at_ms = end->first_at_ms;
+    outcome->executions = end->executions;
     outcome->rebuilt = end->rebuilt;
     outcome->server_time_ms = end->server_time_ms;
     outcome->watermark = (int64_t)end->watermark;

@@ -35,6 +35,7 @@ struct header_end {
     struct idem_bytes message;
     struct idem_bytes reason;
     int64_t first_at_ms;
+    uint32_t executions;
     bool rebuilt;
     bool has_retry_after;
     uint64_t retry_after_ms;

@@ -13,6 +13,7 @@ enum {
     END_TRAILERS = 9,
     END_REBUILT = 10,
     END_WATERMARK = 11,
+    END_EXECUTIONS = 12,
 };
 
 size_t
@@ -33,6 +34,7 @@ header_end_write(uint8_t *bytes, size_t room, const struct header_end *end,
                       (uint64_t)end->server_time_ms);
     header_put_varint(&writer, END_REBUILT, end->rebuilt);
     header_put_varint(&writer, END_WATERMARK, end->watermark);
+    header_put_varint(&writer, END_EXECUTIONS, end->executions);
     header_put_metadata(&writer, END_TRAILERS, trailers);
     return (size_t)(writer.at - bytes);
 }
@@ -65,6 +67,9 @@ take_varint(struct header_end *end, const struct header_field *field)
         break;
     case END_WATERMARK:
         end->watermark = field->varint;
+        break;
+    case END_EXECUTIONS:
+        end->executions = (uint32_t)field->varint;
         break;
     default:
         break;

@@ -78,6 +78,7 @@ send_end(struct server_call *call)
         .message = idem_bytes_of(outcome->message),
         .reason = idem_bytes_of(outcome->reason),
         .first_at_ms = outcome->first_at_ms,
+        .executions = outcome->executions,
         .rebuilt = outcome->rebuilt,
         .has_retry_after = outcome->retry_after_ms != -1,
         .retry_after_ms = (uint64_t)outcome->retry_after_ms,

@@ -104,6 +104,7 @@ check_end_alike(struct idem_bytes bytes, const struct header_end *end)
     IDEM_ASSERT((uint32_t)read->status == end->status);
     IDEM_ASSERT((uint32_t)read->effect == end->effect);
     IDEM_ASSERT(read->first_at_ms == end->first_at_ms);
+    IDEM_ASSERT(read->executions == end->executions);
     IDEM_ASSERT(read->server_time_ms == end->server_time_ms);
     idem__v1__end_header__free_unpacked(read, NULL);
 }
@@ -128,6 +129,7 @@ try_end(struct idem_bytes bytes, struct idem_arena *arena)
     IDEM_ASSERT(end.status == again.status && end.effect == again.effect);
     IDEM_ASSERT(end.final == again.final && end.rebuilt == again.rebuilt);
     IDEM_ASSERT(end.first_at_ms == again.first_at_ms);
+    IDEM_ASSERT(end.executions == again.executions);
     IDEM_ASSERT(end.has_retry_after == again.has_retry_after);
     IDEM_ASSERT(end.retry_after_ms == again.retry_after_ms);
     IDEM_ASSERT(end.server_time_ms == again.server_time_ms);

@@ -19,6 +19,7 @@ write_entry(uint8_t *bytes, struct idem_arena *arena)
 
     entry.answer.status = IDEM_OK;
     entry.answer.first_at_ms = 1700000000000;
+    entry.answer.executions = 1;
     entry.answer.message = idem_bytes_of("fine");
     entry.answer.reply = idem_bytes_of("reply");
     IDEM_ASSERT(trailers_encode(&metadata, arena, &entry.answer.trailers));

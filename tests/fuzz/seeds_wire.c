@@ -61,6 +61,7 @@ end_header(uint8_t *bytes, struct idem_arena *arena)
         .retry_after_ms = 250,
         .server_time_ms = 1700000000001,
         .rebuilt = true,
+        .executions = 2,
     };
 
     return (struct idem_bytes){

@@ -283,6 +283,7 @@ assert_replay_of(const struct called *replay, const struct called *first)
                  idem_status_name(first->status), replay->outcome.message);
     assert_int_equal(replay->outcome.effect, IDEM_EFFECT_REPLAYED);
     assert_true(replay->outcome.final);
+    assert_int_equal(replay->outcome.executions, 1);
     assert_string_equal(replay->outcome.message, first->outcome.message);
     assert_int_equal(replay->number, first->number);
     assert_int_equal(replay->amount, first->amount);

@@ -31,6 +31,7 @@ write_record(struct record *record, unsigned number)
         .reason = idem_bytes_of("REASON"),
         .reply = idem_bytes_of(number % 2 ? record->reply : ""),
         .first_at_ms = 1700000000000 + number,
+        .executions = 1 + number,
     };
 }
 
@@ -73,6 +74,7 @@ check_answer(const struct shield_asked *asked)
     write_record(&record, asked->number);
     assert_int_equal(answer->status, record.answer.status);
     assert_int_equal(answer->first_at_ms, record.answer.first_at_ms);
+    assert_int_equal(answer->executions, record.answer.executions);
     assert_true(idem_bytes_equal(answer->reply, record.answer.reply));
     assert_true(idem_bytes_equal(answer->message, record.answer.message));
     assert_true(idem_bytes_equal(answer->reason, record.answer.reason));

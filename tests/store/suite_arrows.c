@@ -65,6 +65,7 @@ assert_replayed(struct suite *suite, const char *key, enum idem_mode mode,
     assert_bytes_equal(call.ticket.answer.reason, answer->reason);
     assert_bytes_equal(call.ticket.answer.trailers, answer->trailers);
     assert_true(call.ticket.answer.first_at_ms > 0);
+    assert_int_equal(call.ticket.answer.executions, 1);
     call_close(&call);
 }
 

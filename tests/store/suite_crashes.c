@@ -187,6 +187,8 @@ a_lease_of_a_dead_process_ends(void **state)
     assert_int_equal(call.ticket.executions, 2);
     assert_int_equal(call_complete(&call, IDEM_OK, "second"),
                      IDEM_VERDICT_MINE);
+    assert_int_equal(call_claim(&call), IDEM_VERDICT_DONE);
+    assert_int_equal(call.ticket.answer.executions, 2);
     call_close(&call);
     shut(suite);
 }

@@ -143,6 +143,7 @@ write_sample_end(uint8_t *bytes, struct idem_arena *arena)
         .retry_after_ms = 0,
         .server_time_ms = -1,
         .watermark = 72,
+        .executions = 3,
     };
 
     return header_end_write(bytes, FRAME_HEADER_MAX, &end, &trailers);
@@ -171,6 +172,7 @@ protobuf_and_we_read_our_end_alike(void **state)
     assert_true(end.has_retry_after && end.retry_after_ms == 0);
     assert_true(end.server_time_ms == -1 && read->server_time_ms == -1);
     assert_int_equal(read->watermark, 72);
+    assert_true(end.executions == 3 && read->executions == 3);
     assert_int_equal(read->n_trailers, 2);
     assert_int_equal(header_end_trailers(view, &trailers, arena, NULL),
                      IDEM_OK);
@@ -273,7 +275,7 @@ every_truncation_is_refused_or_whole(void **state)
     whole = 0;
     for (size_t size = 0; size < open.size; size++)
         whole += reads(open, size, true);
-    assert_int_equal(whole, 11);
+    assert_int_equal(whole, 12);
     arena_free(arena);
 }
 

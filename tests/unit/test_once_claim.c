@@ -20,6 +20,7 @@ say_done(struct idem_ticket *ticket, const char *reply)
         .status = IDEM_OK,
         .reply = idem_bytes_of(reply),
         .first_at_ms = 1234,
+        .executions = 3,
     };
     fake_store_say(ticket, IDEM_VERDICT_DONE);
 }
@@ -74,6 +75,7 @@ a_recorded_answer_is_replayed_byte_for_byte(void **state)
     assert_int_equal(trial.outcome.effect, IDEM_EFFECT_REPLAYED);
     assert_true(trial.outcome.final);
     assert_int_equal(trial.outcome.first_at_ms, 1234);
+    assert_int_equal(trial.outcome.executions, 3);
     assert_int_equal(trial.reply_size, 6);
     assert_memory_equal(trial.reply, "se\tven", 6);
     assert_int_equal(trial.begun, 0);

@@ -275,6 +275,7 @@ an_answer_that_was_dropped_is_final_all_the_same(void **state)
     assert_int_equal(ticket.verdict, IDEM_VERDICT_DONE);
     assert_int_equal(ticket.answer.status, IDEM_ALREADY_EXISTS);
     assert_int_equal(ticket.answer.first_at_ms, 17);
+    assert_int_equal(ticket.answer.executions, record.executions);
     assert_true(idem_bytes_equal(ticket.answer.reason,
                                  idem_bytes_of(IDEM_ANSWER_DROPPED)));
 }

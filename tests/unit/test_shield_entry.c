@@ -23,7 +23,8 @@ make_entry(void)
                    .reason = idem_bytes_of("NO_ACCOUNT"),
                    .reply = {NULL, 0},
                    .trailers = idem_bytes_of("trailers"),
-                   .first_at_ms = 1700000000123},
+                   .first_at_ms = 1700000000123,
+                   .executions = 258},
     };
 
     memset(entry.epoch, 1, sizeof(entry.epoch));
@@ -71,6 +72,7 @@ what_is_written_is_read(void **state)
     assert_true(idem_bytes_equal(read.answer.reply, wrote.answer.reply));
     assert_true(idem_bytes_equal(read.answer.trailers, wrote.answer.trailers));
     assert_int_equal(read.answer.first_at_ms, wrote.answer.first_at_ms);
+    assert_int_equal(read.answer.executions, wrote.answer.executions);
     drop(bytes);
 }
 

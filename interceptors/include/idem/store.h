@@ -69,6 +69,7 @@ struct idem_answer {
     struct idem_bytes reply;    /* protobuf; empty unless status is OK */
     struct idem_bytes trailers; /* encoded metadata, as in EndHeader */
     int64_t first_at_ms;        /* wall clock of the authority */
+    unsigned executions;        /* that it took, its own included */
 };
 
 /* What an operator has found out about a key in doubt. Texts are audited in the

@@ -51,6 +51,10 @@ struct idem_outcome {
                              * it has none */
     int64_t first_at_ms;    /* wall clock of the first execution when REPLAYED,
                              * else 0 */
+    unsigned executions;    /* when REPLAYED: how often the key's handler was
+                             * begun until there was this answer, more than once
+                             * after a crash or an answer that was not final;
+                             * else 0 */
     int64_t server_time_ms; /* the server's wall clock when it answered; 0: it
                              * did not */
     bool rebuilt; /* REPLAYED, and the reply was made again: it was too large to
