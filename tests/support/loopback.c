@@ -5,7 +5,7 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <stdatomic.h>
+#include <pthread.h>
 #include <stdbool.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -17,11 +17,6 @@ address_of(unsigned port)
                                 .sin_port = htons((uint16_t)port),
                                 .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
 }
-
-/* Below those that the system gives to whoever connects: one of those may be
- * taken by somebody before it is used, or while its server is started again. */
-#define FREE_FIRST 10240
-#define FREE_COUNT (32768 - FREE_FIRST)
 
 int
 loopback_listen(unsigned *port)
@@ -38,6 +33,23 @@ loopback_listen(unsigned *port)
     return fd;
 }
 
+/* --- Ports that are free --- */
+
+/* Below those that the system gives to whoever connects: one of those may be
+ * taken by somebody before it is used, or while its server is started again. */
+#define FREE_FIRST 10240
+#define FREE_END 32768
+
+/* Tests run at the same time, and a port is not bound before its server is
+ * there: so a process has blocks of ports, each for as long as it has a socket
+ * of UDP bound to the block's first. */
+#define BLOCK 64
+#define BLOCKS ((FREE_END - FREE_FIRST) / BLOCK)
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards the rest */
+static pid_t owner; /* a forked child has blocks of its own */
+static unsigned next, end;
+
 static bool
 is_free(unsigned port)
 {
@@ -51,17 +63,49 @@ is_free(unsigned port)
     return is;
 }
 
+static bool
+claim(unsigned port)
+{
+    struct sockaddr_in address = address_of(port);
+    int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+    assert_true(fd >= 0);
+    if (bind(fd, (struct sockaddr *)&address, sizeof(address)) == 0)
+        return true;
+    close(fd);
+    return false;
+}
+
+static void
+claim_block(void)
+{
+    unsigned from = (unsigned)getpid() % BLOCKS;
+
+    for (unsigned i = 0; i < BLOCKS; i++) {
+        unsigned port = FREE_FIRST + (from + i) % BLOCKS * BLOCK;
+
+        if (claim(port)) {
+            owner = getpid();
+            next = port;
+            end = port + BLOCK;
+            return;
+        }
+    }
+    fail_msg("no block of ports is free");
+}
+
 unsigned
 loopback_free_port(void)
 {
-    static atomic_uint next; /* each process begins elsewhere */
     unsigned port;
 
-    do
-        port =
-            FREE_FIRST +
-            ((unsigned)getpid() * 61 + atomic_fetch_add(&next, 1)) % FREE_COUNT;
-    while (!is_free(port));
+    pthread_mutex_lock(&lock);
+    do {
+        if (owner != getpid() || next == end)
+            claim_block();
+        port = next++;
+    } while (!is_free(port));
+    pthread_mutex_unlock(&lock);
     return port;
 }
 
