@@ -135,16 +135,14 @@ static void
 tell_answer(const struct record *record, struct idem_ticket *ticket)
 {
     ticket->answer = record->answer;
+    if (record->dropped)
+        ticket->answer = (struct idem_answer){
+            .status = IDEM_ALREADY_EXISTS,
+            .message = idem_bytes_of("done; its answer is not kept any more"),
+            .reason = idem_bytes_of(IDEM_ANSWER_DROPPED),
+            .first_at_ms = record->answer.first_at_ms,
+        };
     ticket->answer.executions = record->executions;
-    if (!record->dropped)
-        return;
-    ticket->answer = (struct idem_answer){
-        .status = IDEM_ALREADY_EXISTS,
-        .message = idem_bytes_of("done; its answer is not kept any more"),
-        .reason = idem_bytes_of(IDEM_ANSWER_DROPPED),
-        .first_at_ms = record->answer.first_at_ms,
-        .executions = record->executions,
-    };
 }
 
 /* A dead letter: it has killed its server too often. */

@@ -241,13 +241,6 @@ start(struct follower *follower)
                      0);
 }
 
-/* What the one effect kept, as a number. */
-static uint64_t
-number_of(const char *kept)
-{
-    return strtoull(kept, NULL, 16) | 1;
-}
-
 /* The end of a stream that fails is its messages' and not its effect's: no
  * final no of the key. */
 static void
@@ -262,7 +255,7 @@ tell(const struct site *site, struct follower *follower)
     told->effect = follower->outcome.effect;
     told->final = follower->outcome.final;
     told->reason = follower->outcome.reason;
-    told->reply = number_of(follower->kept);
+    told->reply = strtoull(follower->kept, NULL, 16);
     checker_key(site->checker, follower->key,
                 follower->marked ? CHECKER_RUN_AGAIN : CHECKER_RUN_ONCE,
                 INT64_MAX);

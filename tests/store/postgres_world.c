@@ -75,7 +75,7 @@ world_open(bool durable)
     world->options = (struct idem_postgres_options){
         .conninfo =
             postgres_conninfo_at(world->postgres, tcp_proxy_port(world->proxy)),
-        .connections = 3,
+        .connections = POSTGRES_FEW_CONNECTIONS,
         .maintain_every_ms = -1,
     };
     make_schema(world);

@@ -22,9 +22,10 @@ struct postgres {
 /* The connection of postgres_sql, kept between its calls: PostgreSQL forks for
  * each new one, which costs far more than a statement. */
 struct postgres_kept *postgres_kept_new(void);
-void
-postgres_kept_close(struct postgres_kept *kept); /* the next is a new one */
 void postgres_kept_free(struct postgres_kept *kept);
+
+/* The next one is new. */
+void postgres_kept_close(struct postgres_kept *kept);
 
 /* It, or a new one while another thread has it: to run sql on it, and to be
  * given back. */
