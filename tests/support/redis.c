@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #define READY_MS 20000
+#define TRIES 3 /* a Sentinel that changes a server's role ends its links */
 
 struct redis {
     struct tempdir dir;
@@ -189,7 +190,11 @@ redis_thaw(struct redis *redis)
 void
 redis_say(struct redis *redis, const char *command, char *reply, size_t size)
 {
-    talk(redis->port, command, reply, size);
+    unsigned tries = 0;
+
+    do
+        talk(redis->port, command, reply, size);
+    while (reply[0] == '\0' && ++tries < TRIES);
     if (reply[0] == '\0')
         fail_msg("redis does not answer %s", command);
 }

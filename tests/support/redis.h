@@ -27,7 +27,8 @@ void redis_freeze(struct redis *redis);  /* SIGSTOP: accepts, never answers */
 void redis_thaw(struct redis *redis);
 
 /* Say one inline command ("FLUSHALL") and read what fits of the reply's first
- * 64 KiB as Redis writes it ("+OK\r\n"), NUL-terminated. */
+ * 64 KiB as Redis writes it ("+OK\r\n"), NUL-terminated. Said again when no
+ * reply came: it must not matter how often it takes effect. */
 void redis_say(struct redis *redis, const char *command, char *reply,
                size_t size);
 
