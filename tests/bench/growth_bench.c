@@ -3,10 +3,11 @@
  *    growth_bench [--quick | ROWS]     50,000,000 is the default, --quick a
  * tenth
  *
- * Measures Lease with 64 in flight at a fiftieth of ROWS and at ROWS records,
- * in today's partition, which is where new records go. Needs half a GiB of disk
- * for each million and, for the default, about a quarter of an hour on two
- * cores. */
+ * Two stores, each on a PostgreSQL of its own: one has ROWS records in today's
+ * partition, which is where new records go, the other a fiftieth of them. Lease
+ * is measured with 64 in flight on the one and the other in turn; the ratio is
+ * the median of the rounds'. Needs half a GiB of disk for each million and, for
+ * the default, about a quarter of an hour on two cores. */
 #include "support.h"
 
 #include <errno.h>
@@ -18,15 +19,15 @@
 #include <string.h>
 
 #include "calls.h"
+#include "pair.h"
 #include "postgres.h"
 #include "stage.h"
 
 #define MANY INT64_C(50000000)
 #define TENTH (MANY / 10)
-#define FEW_IN 50 /* one of so many is there when it is first measured */
+#define FEW_IN 50            /* one of so many is in the other store */
 #define STEP INT64_C(250000) /* rows that are loaded in one transaction */
 #define LOADERS 2
-#define ROUNDS 5
 #define IN_FLIGHT 64
 #define BODY 64
 #define ANSWER 256
@@ -40,10 +41,10 @@
     "EXECUTE format('ALTER TABLE %%s SET (fillfactor = " change                \
     ")', part); END LOOP; END $$"
 
-/* The records from `from` to `to`, which several threads load. */
+/* So many records, which several threads load. */
 struct load {
     const struct stage *stage;
-    int64_t all, to;
+    int64_t rows;
     atomic_int_fast64_t next;
 };
 
@@ -90,7 +91,7 @@ load_step(const struct load *load, int64_t from, int64_t to)
         "LATERAL (SELECT n, h, decode(h || h, 'hex') AS raw FROM (SELECT n, "
         "md5(n::text) AS h FROM generate_series(%" PRId64 "::bigint, %" PRId64
         ") AS n OFFSET 0) AS hashed OFFSET 0) AS one",
-        load->all * 2, ANSWER / RAW, from, to - 1);
+        load->rows * 2, ANSWER / RAW, from, to - 1);
 }
 
 static void *
@@ -99,22 +100,22 @@ load_some(void *with)
     struct load *load = with;
     int64_t at;
 
-    while ((at = atomic_fetch_add(&load->next, STEP)) < load->to) {
-        int64_t to = load->to - at < STEP ? load->to : at + STEP;
+    while ((at = atomic_fetch_add(&load->next, STEP)) < load->rows) {
+        int64_t to = load->rows - at < STEP ? load->rows : at + STEP;
 
         load_step(load, at, to);
-        fprintf(stderr, "\r%" PRId64 " of %" PRId64 " records", to, load->to);
+        fprintf(stderr, "\r%" PRId64 " of %" PRId64 " records", to, load->rows);
     }
     return NULL;
 }
 
 static void
-fill(const struct stage *stage, int64_t from, int64_t to, int64_t all)
+fill(const struct stage *stage, int64_t rows)
 {
-    struct load load = {.stage = stage, .all = all, .to = to};
+    struct load load = {.stage = stage, .rows = rows};
     pthread_t threads[LOADERS];
 
-    atomic_init(&load.next, from);
+    atomic_init(&load.next, 0);
     set_for_load(stage, true);
     postgres_sql(stage->postgres, EACH_PARTITION("100"));
     for (int i = 0; i < LOADERS; i++)
@@ -129,9 +130,8 @@ fill(const struct stage *stage, int64_t from, int64_t to, int64_t all)
     postgres_sql(stage->postgres, "CHECKPOINT");
 }
 
-/* Microseconds a call, in each round. */
-static void
-measure_calls(const struct stage *stage, double us[ROUNDS])
+static struct measure
+measure_calls(const struct stage *stage)
 {
     struct idem_channel *channel = stage->channel;
     const struct loop_options options = {&channel, 1, IN_FLIGHT, call_lease};
@@ -142,16 +142,26 @@ measure_calls(const struct stage *stage, double us[ROUNDS])
         .others = stage->pids,
         .n_others = 2,
     };
+    struct tally *tally = tally_new();
+    struct loop *loop = loop_start(&options, tally);
+    struct measure seen = tally_run(tally, &window);
 
-    for (int i = 0; i < ROUNDS; i++) {
-        struct tally *tally = tally_new();
-        struct loop *loop = loop_start(&options, tally);
-        struct measure seen = tally_run(tally, &window);
+    loop_free(loop);
+    tally_free(tally);
+    return seen;
+}
 
-        loop_free(loop);
-        tally_free(tally);
-        us[i] = seen.seconds / (double)seen.calls * 1e6;
-    }
+static void
+open_filled(struct stage *stage, int64_t rows)
+{
+    stage_open(stage);
+    fill(stage, rows);
+}
+
+static double
+us_per_call(double calls_per_second)
+{
+    return 1e6 / calls_per_second;
 }
 
 static bool
@@ -174,8 +184,8 @@ int
 main(int argc, char **argv)
 {
     static const uint8_t body[BODY];
-    double few[ROUNDS], many[ROUNDS];
-    struct stage stage;
+    struct stage few, many;
+    struct pair pair = {0};
     int64_t rows;
 
     if (!read_rows(&rows, argc, argv)) {
@@ -185,15 +195,21 @@ main(int argc, char **argv)
         return 2;
     }
     calls_prepare(body, sizeof body, ANSWER);
-    stage_open(&stage);
-    fill(&stage, 0, rows / FEW_IN, rows);
-    measure_calls(&stage, few);
-    report("once.growth.few", median(few, ROUNDS), "us/call");
-    fill(&stage, rows / FEW_IN, rows, rows);
-    measure_calls(&stage, many);
-    report("once.growth.many", median(many, ROUNDS), "us/call");
+    open_filled(&few, rows / FEW_IN);
+    open_filled(&many, rows);
+    for (int i = 0; i < PAIR_ROUNDS_MAX; i++) {
+        struct measure of_few = measure_calls(&few);
+        struct measure of_many = measure_calls(&many);
+
+        pair_note(&pair, &of_few, &of_many);
+    }
+    report("once.growth.few", us_per_call(median(pair.ours, pair.rounds)),
+           "us/call");
+    report("once.growth.many", us_per_call(median(pair.peers, pair.rounds)),
+           "us/call");
     report_limit(rows == MANY ? "once.growth.50m" : "once.growth",
-                 median(many, ROUNDS) / median(few, ROUNDS), 1.3);
-    stage_close(&stage);
+                 pair_ratio(&pair), 1.3);
+    stage_close(&many);
+    stage_close(&few);
     return 0;
 }
