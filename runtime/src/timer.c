@@ -2,6 +2,8 @@
 
 #include <stdlib.h>
 
+#include <idem/call.h>
+
 /* A hierarchical wheel. A tick is 2^20 ns, about a millisecond; a level has 64
  * slots, and a slot of level n spans 64^n ticks. A timer lies at the level of
  * the highest digit, base 64, in which its tick differs from the wheel's: so
@@ -163,16 +165,29 @@ turn(struct idem_timers *timers, int64_t now_ns)
 }
 
 static void
-fire_due(struct idem_timers *timers)
+fire_due(void *with)
 {
+    struct idem_timers *timers = with;
     struct idem_timer *timer;
 
+    pthread_mutex_lock(&timers->lock);
     while ((timer = timers->due) != NULL && !timers->stopping) {
         unlink_timer(timer);
         pthread_mutex_unlock(&timers->lock);
         timer->fire(timer);
         pthread_mutex_lock(&timers->lock);
     }
+    pthread_mutex_unlock(&timers->lock);
+}
+
+/* Many are due at once where many calls waited for one answer (a storm of
+ * duplicates): theirs leave in one write a connection. With the lock. */
+static void
+fire_together(struct idem_timers *timers)
+{
+    pthread_mutex_unlock(&timers->lock);
+    idem_call_resume_all(fire_due, timers);
+    pthread_mutex_lock(&timers->lock);
 }
 
 static void *
@@ -186,7 +201,7 @@ run(void *arg)
         int64_t next_ns = turn(timers, clock->monotonic_ns(clock));
 
         if (timers->due) {
-            fire_due(timers);
+            fire_together(timers);
             continue;
         }
         timers->sleeps_until_ns = next_ns;
