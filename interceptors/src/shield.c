@@ -2,14 +2,10 @@
 
 #include <idem/burst.h>
 
-#include <errno.h>
 #include <inttypes.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
-#include <unistd.h>
 
 #define MS 1000000LL
 #define SECRET_MIN 16
@@ -27,7 +23,7 @@ counted(const atomic_uint_fast64_t *counter)
     return atomic_load_explicit(counter, memory_order_relaxed);
 }
 
-/* With the lock, or before the thread. */
+/* With the lock, or before the turns. */
 static void
 write_epoch(struct idem_shield *shield, const char *epoch)
 {
@@ -121,30 +117,7 @@ set_up(struct idem_shield *shield, const struct idem_redis_options *options,
     return copy_secrets(shield, options, err);
 }
 
-/* With every signal blocked: hiredis writes without MSG_NOSIGNAL, and a closed
- * connection must not end the process (case B064). */
-static enum idem_status
-start_thread(struct idem_shield *shield, struct idem_error *err)
-{
-    sigset_t all, before;
-    int error;
-
-    shield->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (shield->wake_fd < 0)
-        return idem_fail(err, IDEM_RESOURCE_EXHAUSTED, "eventfd: %s",
-                         strerror(errno));
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    error = pthread_create(&shield->thread, NULL, shield_run, shield);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    if (error == 0)
-        return IDEM_OK;
-    close(shield->wake_fd);
-    return idem_fail(err, IDEM_RESOURCE_EXHAUSTED, "no thread for Redis: %s",
-                     strerror(error));
-}
-
-/* Without a thread. */
+/* Without turns. */
 static void
 tear_down(struct idem_shield *shield)
 {
@@ -164,7 +137,7 @@ idem_redis_new(struct idem_shield **out,
         return idem_fail(err, IDEM_RESOURCE_EXHAUSTED, "no memory");
     status = set_up(shield, options, err);
     if (status == IDEM_OK)
-        status = start_thread(shield, err);
+        status = shield_turns_start(shield, err);
     if (status == IDEM_OK)
         *out = shield;
     else
@@ -172,7 +145,7 @@ idem_redis_new(struct idem_shield **out,
     return status;
 }
 
-/* With the lock: nothing is new, so nobody has woken the thread for it. */
+/* With the lock: nothing is new, so nobody has asked for a turn. */
 static bool
 is_idle(const struct idem_shield *shield)
 {
@@ -180,27 +153,38 @@ is_idle(const struct idem_shield *shield)
 }
 
 static void
-wake_later(void *with)
+ask_later(void *with)
 {
-    shield_wake(with);
+    idem_turns_ask(with);
+}
+
+/* From another thread than the turns'. */
+static void
+hand_over(struct idem_shield *shield, struct idem_shield_look *look)
+{
+    bool first;
+
+    pthread_mutex_lock(&shield->lock);
+    first = is_idle(shield);
+    shield_looks_push(&shield->new_looks, look);
+    pthread_mutex_unlock(&shield->lock);
+    if (first && !idem_burst_put_off(ask_later, shield->turns))
+        idem_turns_ask(shield->turns);
 }
 
 void
 idem_shield_look(struct idem_shield *shield, struct idem_shield_look *look)
 {
-    bool first;
+    int64_t now_ns = shield->clock->monotonic_ns(shield->clock);
 
     look->verdict = IDEM_VERDICT_ABSENT;
     look->hops = 0;
-    look->expires_ns =
-        shield->clock->monotonic_ns(shield->clock) + shield->budget_ns;
+    look->expires_ns = now_ns + shield->budget_ns;
     shield_count(&shield->looks, 1);
-    pthread_mutex_lock(&shield->lock);
-    first = is_idle(shield);
-    shield_looks_push(&shield->new_looks, look);
-    pthread_mutex_unlock(&shield->lock);
-    if (first && !idem_burst_put_off(wake_later, shield))
-        shield_wake(shield);
+    if (idem_turns_here(shield->turns))
+        shield_ask_here(shield, look, now_ns);
+    else
+        hand_over(shield, look);
 }
 
 /* An entry must not outlive the time in which its key means something. */
@@ -243,7 +227,7 @@ push_fill(struct idem_shield *shield, struct shield_fill *fill)
         shield_fills_push(fills, fill);
     pthread_mutex_unlock(&shield->lock);
     if (pushed && first)
-        shield_wake(shield);
+        idem_turns_ask(shield->turns);
     return pushed;
 }
 
@@ -300,22 +284,8 @@ idem_shield_free(struct idem_shield *shield)
 {
     if (!shield)
         return;
-    pthread_mutex_lock(&shield->lock);
-    shield->stopping = true;
-    pthread_mutex_unlock(&shield->lock);
-    shield_wake(shield);
-    pthread_join(shield->thread, NULL);
-    close(shield->wake_fd);
+    shield_turns_stop(shield);
     tear_down(shield);
-}
-
-void
-shield_wake(struct idem_shield *shield)
-{
-    uint64_t one = 1;
-
-    if (write(shield->wake_fd, &one, sizeof(one)) < 0)
-        return; /* the counter is full: the thread wakes already */
 }
 
 bool

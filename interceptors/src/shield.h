@@ -9,6 +9,7 @@
 #include "shield_topology.h"
 
 #include <idem/shield.h>
+#include <idem/turns.h>
 
 #define SHIELD_NODES_MAX 64
 #define SHIELD_NOBODY 255 /* no node's number */
@@ -27,15 +28,15 @@ struct idem_shield {
     pthread_mutex_t lock; /* guards the next five */
     struct shield_looks new_looks;
     struct shield_fills new_fills;
-    bool stopping;
     bool epoch_known;
     char epoch_text[IDEM_EPOCH_MAX]; /* as it was set */
     uint8_t epoch[IDEM_SHA256_SIZE];
 
-    pthread_t thread;
-    int wake_fd;
+    struct idem_turns *turns;
 
-    /* The thread's own. */
+    /* The turns' own. */
+    int epoll;           /* of the nodes' links */
+    unsigned asked_here; /* looks since the last one */
     struct shield_node nodes[SHIELD_NODES_MAX];
     unsigned n_nodes;
     unsigned sentinel;            /* SENTINEL: which of the URL's is asked */
@@ -55,11 +56,14 @@ shield_count(atomic_uint_fast64_t *counter, unsigned n)
     atomic_fetch_add_explicit(counter, n, memory_order_relaxed);
 }
 
-/* shield_thread.c: until shield->stopping. */
-void *shield_run(void *shield);
+/* shield_turn.c: begin to have turns; have no more, and answer all looks. */
+enum idem_status shield_turns_start(struct idem_shield *shield,
+                                    struct idem_error *err) IDEM_MUST_CHECK;
+void shield_turns_stop(struct idem_shield *shield);
 
-/* shield.c: make the thread look at what is new. From any thread. */
-void shield_wake(struct idem_shield *shield);
+/* … a look that was begun on the turns' own thread. */
+void shield_ask_here(struct idem_shield *shield, struct idem_shield_look *look,
+                     int64_t now_ns);
 
 /* shield_answer.c: what Redis said of a look: fills its verdict and answer, and
  * counts. False: it belongs to another command, the link is out of step. */
@@ -69,7 +73,7 @@ bool shield_answer(struct idem_shield *shield, struct idem_shield_look *look,
 /* shield_reply.c: of a node's link. */
 redis_replied_fn shield_replied;
 
-/* shield_discover.c: at the start, before the thread; each turn; when there is
+/* shield_discover.c: at the start, before the turns; each turn; when there is
  * something to do although nothing happens. */
 void shield_discover_init(struct idem_shield *shield);
 void shield_discover(struct idem_shield *shield, int64_t now_ns);

@@ -3,6 +3,7 @@
 #include "retry_backoff.h"
 
 #include <stdlib.h>
+#include <sys/epoll.h>
 
 #define MS 1000000LL
 #define REPLY_NS (1000 * MS) /* for a fill's reply, and to log in */
@@ -88,6 +89,7 @@ open_link(struct shield_node *node, const char *address)
     };
 
     node->link = redis_link_open(&target, max_reply_of(node->shield));
+    node->watched = 0;
     node->opened_ns = node->heard_ns = now_of(node);
     if (!node->link)
         connect_later(node);
@@ -104,7 +106,7 @@ start_connect(struct shield_node *node)
     } else if (shield_is_address(host)) {
         open_link(node, host);
     } else {
-        node->resolve = shield_resolve_start(host, node->shield->wake_fd);
+        node->resolve = shield_resolve_start(host, node->shield->turns);
         if (!node->resolve)
             connect_later(node);
     }
@@ -230,6 +232,21 @@ shield_node_turn(struct shield_node *node, short events)
 {
     if (node->link &&
         !redis_link_turn(node->link, events, shield_replied, node))
+        shield_node_drop(node);
+}
+
+void
+shield_node_watch(struct shield_node *node)
+{
+    short wanted = node->link ? redis_link_events(node->link) : 0;
+    struct epoll_event event = {.events = (uint32_t)wanted, .data.ptr = node};
+    int change = node->watched ? EPOLL_CTL_MOD : EPOLL_CTL_ADD;
+
+    if (!node->link || wanted == node->watched)
+        return;
+    node->watched = wanted;
+    if (epoll_ctl(node->shield->epoll, change, redis_link_fd(node->link),
+                  &event) != 0)
         shield_node_drop(node);
 }
 

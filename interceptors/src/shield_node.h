@@ -32,7 +32,7 @@ struct shield_fills {
     unsigned count;
 };
 
-/* One server that the shield's thread talks to: a Redis, a node of a cluster,
+/* One server that the shield talks to: a Redis, a node of a cluster,
  * or a Sentinel. Connects, logs in, and is left alone for a while when that
  * fails; whatever goes wrong, the connection is dropped with all that is asked,
  * for a late reply must not meet the next command. The thread's own. */
@@ -43,6 +43,7 @@ struct shield_node {
     bool sentinel;             /* has no login and no database of ours */
 
     struct redis_link *link;        /* NULL: not connected */
+    short watched;                  /* … the events that epoll tells of it */
     struct shield_resolve *resolve; /* the host's address is looked up */
     int64_t connect_ns;             /* no link: when to try next */
     int64_t opened_ns;              /* a link: since when */
@@ -65,11 +66,14 @@ bool shield_node_ask(struct shield_node *node, struct idem_shield_look *look,
 bool shield_node_fill(struct shield_node *node, struct shield_fill *fill,
                       bool keep);
 
-/* Each turn of the thread: drop what is late, connect what is wanted. */
+/* Each turn: drop what is late, connect what is wanted. */
 void shield_node_keep(struct shield_node *node, int64_t now_ns);
 
 /* Read and write what poll says is possible. */
 void shield_node_turn(struct shield_node *node, short events);
+
+/* Let the shield's epoll tell of what the link waits for from here. */
+void shield_node_watch(struct shield_node *node);
 
 /* Looks under way are answered: ask the authority. */
 void shield_node_drop(struct shield_node *node);

@@ -6,14 +6,15 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
+
+#include <idem/turns.h>
 
 /* Two owners, the user and the thread; the second that lets go frees. */
 struct shield_resolve {
     pthread_mutex_t lock; /* guards all but host */
     unsigned owners;
     bool done;
-    int wake_fd; /* -1 when the user is gone */
+    struct idem_turns *turns; /* NULL when the user is gone */
     char address[SHIELD_ADDRESS_MAX];
     char host[256];
 };
@@ -46,15 +47,6 @@ look_up(const char *host, char address[SHIELD_ADDRESS_MAX])
     freeaddrinfo(found);
 }
 
-static void
-wake(int fd)
-{
-    uint64_t one = 1;
-
-    while (fd >= 0 && write(fd, &one, sizeof(one)) < 0)
-        break; /* the counter is full: somebody wakes already */
-}
-
 static void *
 run(void *argument)
 {
@@ -65,7 +57,8 @@ run(void *argument)
     pthread_mutex_lock(&resolve->lock);
     memcpy(resolve->address, address, sizeof(address));
     resolve->done = true;
-    wake(resolve->wake_fd);
+    if (resolve->turns)
+        idem_turns_ask(resolve->turns);
     let_go(resolve);
     return NULL;
 }
@@ -80,7 +73,7 @@ shield_is_address(const char *host)
 }
 
 struct shield_resolve *
-shield_resolve_start(const char *host, int wake_fd)
+shield_resolve_start(const char *host, struct idem_turns *turns)
 {
     struct shield_resolve *resolve = calloc(1, sizeof(*resolve));
     pthread_t thread;
@@ -88,7 +81,7 @@ shield_resolve_start(const char *host, int wake_fd)
     if (!resolve)
         return NULL;
     strncpy(resolve->host, host, sizeof(resolve->host) - 1);
-    resolve->wake_fd = wake_fd;
+    resolve->turns = turns;
     resolve->owners = 2;
     pthread_mutex_init(&resolve->lock, NULL);
     if (pthread_create(&thread, NULL, run, resolve) == 0) {
@@ -120,6 +113,6 @@ shield_resolve_free(struct shield_resolve *resolve)
     if (!resolve)
         return;
     pthread_mutex_lock(&resolve->lock);
-    resolve->wake_fd = -1;
+    resolve->turns = NULL;
     let_go(resolve);
 }

@@ -9,12 +9,14 @@
  * getaddrinfo blocks for as long as it likes. One at a time; whoever gives it
  * up does not wait for it. */
 struct shield_resolve;
+struct idem_turns;
 
 /* An address is one already: nothing to look up. */
 bool shield_is_address(const char *host);
 
-/* When it is over, 1 is written to wake_fd. NULL: out of memory or threads. */
-struct shield_resolve *shield_resolve_start(const char *host, int wake_fd);
+/* When it is over, a turn is asked for. NULL: out of memory or threads. */
+struct shield_resolve *shield_resolve_start(const char *host,
+                                            struct idem_turns *turns);
 
 /* True: it is over. address is "" when there is none. */
 bool shield_resolve_done(struct shield_resolve *resolve,

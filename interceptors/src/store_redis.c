@@ -2,6 +2,7 @@
 
 #include <hiredis/hiredis.h>
 
+#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
@@ -11,8 +12,10 @@
 
 /* AUTH, SELECT and PING, which await their reply before anything else. */
 #define LOGIN_MAX 3
-#define READ_MAX 16384 /* bytes that redisBufferRead takes at a time */
-#define GET_MAX 128    /* bytes of a GET, key and all */
+#define READ_MAX 16384  /* bytes that redisBufferRead takes at a time */
+#define READS_MAX 16    /* in one turn */
+#define OBUF_KEPT 65536 /* bytes of commands */
+#define GET_MAX 128     /* bytes of a GET, key and all */
 #define PENDING_MAX (REDIS_PENDING_MAX + LOGIN_MAX)
 
 struct redis_link {
@@ -168,22 +171,49 @@ finish_connect(struct redis_link *link)
     return link->connected;
 }
 
+/* What many fills took is not kept. */
+static void
+give_back(redisContext *context)
+{
+    char *smaller;
+
+    if (sdslen(context->obuf) > 0 || sdsalloc(context->obuf) <= OBUF_KEPT)
+        return;
+    smaller = sdsRemoveFreeSpace(context->obuf);
+    if (smaller)
+        context->obuf = smaller;
+}
+
+/* Not by redisBufferWrite, whose write to a closed connection ends the process
+ * where SIGPIPE is not blocked (case B064). */
 static bool
 write_out(struct redis_link *link)
 {
-    int done;
+    redisContext *context = link->context;
+    size_t size = sdslen(context->obuf);
+    ssize_t sent;
 
-    return redisBufferWrite(link->context, &done) == REDIS_OK;
+    if (size == 0)
+        return true;
+    sent = send(context->fd, context->obuf, size, MSG_NOSIGNAL);
+    if (sent < 0)
+        return errno == EAGAIN || errno == EINTR;
+    sdsrange(context->obuf, (int)sent, -1);
+    give_back(context);
+    return true;
 }
 
 /* A single reply that never ends would be kept until memory is out. */
 static bool
-read_in(struct redis_link *link)
+read_some(struct redis_link *link, bool *more)
 {
     const redisReader *reader = link->context->reader;
+    size_t before = reader->len;
 
-    return redisBufferRead(link->context) == REDIS_OK &&
-           reader->len - reader->pos <= link->max_reply + READ_MAX;
+    if (redisBufferRead(link->context) != REDIS_OK)
+        return false;
+    *more = reader->len - before == READ_MAX;
+    return reader->len - reader->pos <= link->max_reply + READ_MAX;
 }
 
 /* Its user, or false when nobody asked. */
@@ -226,6 +256,19 @@ take_replies(struct redis_link *link, redis_replied_fn *replied, void *node)
         if (!take_reply(link, read, replied, node))
             return false;
     }
+}
+
+/* A reply that is there is not late, so not a part of them alone; but others
+ * wait for this thread, too. */
+static bool
+read_in(struct redis_link *link, redis_replied_fn *replied, void *node)
+{
+    bool more = true;
+
+    for (unsigned n = 0; more && n < READS_MAX; n++)
+        if (!read_some(link, &more) || !take_replies(link, replied, node))
+            return false;
+    return true;
 }
 
 struct redis_link *
@@ -329,8 +372,7 @@ redis_link_turn(struct redis_link *link, short events,
         return false;
     if (!link->connected)
         return true;
-    if (events & (POLLIN | POLLERR | POLLHUP) &&
-        !(read_in(link) && take_replies(link, replied, node)))
+    if (events & (POLLIN | POLLERR | POLLHUP) && !read_in(link, replied, node))
         return false;
     return write_out(link);
 }

@@ -6,7 +6,7 @@
 #define REDIS_PENDING_MAX 4096 /* commands that await their reply */
 
 /* One connection to Redis: commands out, replies in, strictly in order, without
- * blocking and without a time limit of its own (the shield's thread has them).
+ * blocking and without a time limit of its own (the shield's turns have them).
  * One thread. A link that has failed in any way is closed, never repaired: a
  * late reply would be taken for the next command's (case B061).
  *

@@ -342,6 +342,12 @@ io_loop_watch(struct io_source *source, uint32_t events)
             epoll_ctl(epoll, EPOLL_CTL_ADD, source->fd, &event) == 0);
 }
 
+bool
+io_loop_is_here(const struct io_source *source)
+{
+    return here == source->loop;
+}
+
 void
 io_loop_sent(const struct io_source *source)
 {

@@ -44,6 +44,9 @@ bool io_loop_watch(struct io_source *source, uint32_t events) IDEM_MUST_CHECK;
 /* ready(0) once, soon; nothing after drop. Any thread, also its own. */
 void io_loop_nudge(struct io_source *source);
 
+/* The caller is on its thread. */
+bool io_loop_is_here(const struct io_source *source);
+
 /* Its bytes have left: on its own thread, which may look for an answer before
  * it sleeps (spin.h). Any thread; of another one it says nothing. */
 void io_loop_sent(const struct io_source *source);

@@ -17,8 +17,7 @@ struct shield_asked {
     unsigned number;
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    unsigned done;        /* how often */
-    bool sigpipe_blocked; /* on the thread that writes to Redis (B064) */
+    unsigned done; /* how often */
 };
 
 /* At that URL, with a budget that a busy machine keeps. */
