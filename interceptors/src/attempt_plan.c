@@ -214,6 +214,7 @@ plan_begin(struct plan *plan, const struct plan_rules *rules, int64_t now_ns)
 {
     *plan = (struct plan){
         .rules = *rules,
+        .progress = {.worst = rules->before},
         .number = 1,
         .due_ns = INT64_MAX,
     };

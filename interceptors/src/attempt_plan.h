@@ -21,7 +21,8 @@ struct plan_rules {
     const struct idem_retry_policy *retry;
     const struct hedging *hedging; /* no attempts in it: one after another */
     bool safe, keyed, too_large;
-    int64_t deadline_ns; /* INT64_MAX: none */
+    enum idem_effect before; /* of the key, by attempts of an earlier plan */
+    int64_t deadline_ns;     /* INT64_MAX: none */
     struct throttle *throttle;
     struct budget *budget;
     const struct idem_clock *clock;

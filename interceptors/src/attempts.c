@@ -356,6 +356,12 @@ attempts_begin(struct attempts **out, struct idem_call *call,
     return IDEM_WAIT;
 }
 
+enum idem_effect
+attempts_effect(const struct attempts *self)
+{
+    return self->plan.progress.worst;
+}
+
 void
 attempts_fini(struct attempts *self)
 {

@@ -19,6 +19,9 @@ enum idem_step attempts_begin(struct attempts **out, struct idem_call *call,
                               const struct plan_rules *rules,
                               int64_t timeout_ms);
 
+/* What they did, by all that is known. When none is under way. */
+enum idem_effect attempts_effect(const struct attempts *attempts);
+
 /* When the call is over and forgotten. NULL is fine. */
 void attempts_fini(struct attempts *attempts);
 

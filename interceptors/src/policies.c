@@ -77,19 +77,26 @@ lower(const struct policy *policy, struct idem_call *call)
         idem_call_lower_deadline(call, now_ns + policy->timeout_ms * NS_PER_MS);
 }
 
+/* One that somebody above sends down again goes on by the policy that it began
+ * with. */
 static enum idem_step
 policies_request(struct idem_interceptor *self, struct idem_call *call)
 {
     struct policies *policies = (struct policies *)self;
-    struct policy_page *page =
-        policy_book_find(policies_book(policies), call->method);
+    struct policy_page *page = idem_call_state(call, self);
+    bool again = page != NULL;
     struct idem_error err;
 
-    idem_call_set_state(call, self, page);
+    if (!again) {
+        page = policy_book_find(policies_book(policies), call->method);
+        idem_call_set_state(call, self, page);
+    }
     if (check(&page->policy, call, &err) != IDEM_OK) {
         idem_call_fail_with(call, IDEM_EFFECT_NOT_SENT, &err);
         return IDEM_ANSWER;
     }
+    if (again)
+        return IDEM_NEXT;
     lower(&page->policy, call);
     if (budget_is_on(&policies->budget))
         budget_call(&policies->budget, call->clock->monotonic_ns(call->clock));

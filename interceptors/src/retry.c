@@ -87,6 +87,7 @@ begin_attempts(struct retrier *self, struct retry *retry,
         .safe = is_safe(call),
         .keyed = call->key.size > 0,
         .too_large = too_large,
+        .before = retry->progress.worst,
         .deadline_ns = call->deadline_ns,
         .throttle = self->policies ? &self->policies->throttle : NULL,
         .budget = self->policies ? &self->policies->budget : NULL,
@@ -104,7 +105,10 @@ begin_attempts(struct retrier *self, struct retry *retry,
 static void
 begin_anew(struct retry *retry)
 {
-    retry->progress = (struct retry_progress){.worst = retry->progress.worst};
+    enum idem_effect worst = retry->attempts ? attempts_effect(retry->attempts)
+                                             : retry->progress.worst;
+
+    retry->progress = (struct retry_progress){.worst = worst};
 }
 
 static enum idem_step
@@ -113,11 +117,10 @@ retry_request(struct idem_interceptor *base, struct idem_call *call)
     struct retrier *self = (struct retrier *)base;
     struct retry *retry = idem_call_state(call, base);
 
-    if (retry && !retry->attempts) {
-        begin_anew(retry);
-        return IDEM_NEXT;
-    }
     if (retry) { /* sent down again from above */
+        begin_anew(retry);
+        if (!retry->attempts)
+            return IDEM_NEXT;
         attempts_fini(retry->attempts);
         return begin_attempts(self, retry, call);
     }

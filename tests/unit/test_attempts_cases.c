@@ -40,6 +40,31 @@ assert_ended(enum idem_status status, enum idem_effect effect,
     assert_int_equal(w.outcome.stop, stop);
 }
 
+/* An author's, above retry: sends each call down once more. */
+static enum idem_step
+send_down_again(struct idem_interceptor *self, struct idem_call *call)
+{
+    static char seen;
+
+    if (idem_call_state(call, self))
+        return IDEM_NEXT;
+    idem_call_set_state(call, self, &seen);
+    return IDEM_AGAIN;
+}
+
+static void
+free_nothing(struct idem_interceptor *self)
+{
+    (void)self;
+}
+
+static const struct idem_interceptor_ops twice_ops = {
+    .name = "twice",
+    .band = IDEM_BAND_OBSERVE,
+    .reply = send_down_again,
+    .free = free_nothing,
+};
+
 /* One whose first attempt has failed and whose second is at the server. */
 static struct call *
 begin_twice(int64_t timeout_ms)
@@ -54,6 +79,38 @@ begin_twice(int64_t timeout_ms)
     attempts_world_pass_ms(&w, PAUSE_MS);
     attempts_world_await_sends(&w, 2);
     return call;
+}
+
+/* What the first round of attempts left in doubt no refusal of the second one
+ * takes back, whether they are calls of their own (hedges) or not. */
+static void
+sent_down_again_a_call_keeps_its_doubt(void **state)
+{
+    static const char *const policies[] = {
+        "\"hedgingPolicy\": {\"maxAttempts\": 2, \"hedgingDelay\": \"60s\"}",
+        RETRY};
+    static struct idem_interceptor twice = {.ops = &twice_ops};
+
+    (void)state;
+    for (unsigned i = 0; i < 2; i++) {
+        struct call *call;
+
+        attempts_world_open(&w, policies[i]);
+        assert_int_equal(chain_add(&w.chain, &twice, NULL), IDEM_OK);
+        call = attempts_world_begin(&w, 0);
+        attempts_world_await_sends(&w, 1);
+        assert_true(
+            attempts_world_answer(&w, 0, IDEM_INTERNAL, IDEM_EFFECT_IN_DOUBT));
+        attempts_world_await_sends(&w, 2);
+        assert_true(attempts_world_answer(&w, 1, IDEM_PERMISSION_DENIED,
+                                          IDEM_EFFECT_REFUSED));
+        assert_ended(IDEM_PERMISSION_DENIED, IDEM_EFFECT_IN_DOUBT,
+                     IDEM_STOP_STATUS);
+        assert_string_equal(w.keys[0], w.keys[1]);
+        call_unref(call);
+        if (i == 0)
+            attempts_world_close(&w);
+    }
 }
 
 /* rpc 9, 47. */
@@ -335,6 +392,7 @@ main(void)
 {
     const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_teardown(name, tear_down)
+        TEST(sent_down_again_a_call_keeps_its_doubt),
         TEST(who_gives_up_at_the_second_attempt_is_told_cancelled),
         TEST(who_waits_at_the_second_attempt_is_told_deadline_exceeded),
         TEST(who_gives_up_gets_no_trailers_of_a_failure),
