@@ -4,7 +4,7 @@
 #include <string.h>
 
 /* Which node has a key: the one of the URL, the master that a Sentinel names,
- * or the one that has the key's slot. Nodes are the thread's own.
+ * or the one that has the key's slot. Nodes are the turns' own.
  *
  * Sentinel: nodes[0] is the master, whose place is forgotten with each lost
  * connection; nodes[1] is a Sentinel, connected only while it is not known, and

@@ -56,9 +56,21 @@ forget_fills(struct shield_node *node)
         free(fill);
 }
 
+/* By hand: a child that this process has forked may still have it open, and
+ * epoll would tell of it as long. */
+static void
+unwatch(struct shield_node *node)
+{
+    if (node->link && node->watched)
+        (void)epoll_ctl(node->shield->epoll, EPOLL_CTL_DEL,
+                        redis_link_fd(node->link), NULL);
+    node->watched = 0;
+}
+
 void
 shield_node_drop(struct shield_node *node)
 {
+    unwatch(node);
     redis_link_close(node->link);
     node->link = NULL;
     fail_asked(node);
@@ -89,7 +101,6 @@ open_link(struct shield_node *node, const char *address)
     };
 
     node->link = redis_link_open(&target, max_reply_of(node->shield));
-    node->watched = 0;
     node->opened_ns = node->heard_ns = now_of(node);
     if (!node->link)
         connect_later(node);

@@ -35,7 +35,7 @@ struct shield_fills {
 /* One server that the shield talks to: a Redis, a node of a cluster,
  * or a Sentinel. Connects, logs in, and is left alone for a while when that
  * fails; whatever goes wrong, the connection is dropped with all that is asked,
- * for a late reply must not meet the next command. The thread's own. */
+ * for a late reply must not meet the next command. The turns' own. */
 struct shield_node {
     struct idem_shield *shield;
     struct shield_place place; /* host "": at the URL's path, or not known */

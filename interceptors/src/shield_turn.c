@@ -201,6 +201,7 @@ void
 shield_turns_stop(struct idem_shield *shield)
 {
     idem_turns_free(shield->turns);
+    shield->epoll = -1; /* closed with them */
     take_new(shield, INT64_MAX);
     for (unsigned i = 0; i < shield->n_nodes; i++) {
         shield_node_turn(&shield->nodes[i], 0); /* fills that wait */
