@@ -78,6 +78,17 @@ or_default(int64_t stated, int64_t otherwise)
     return stated ? stated : otherwise;
 }
 
+/* Out of range it stays: the check of ranges comes later, and says so. */
+static int64_t
+ms_of(int64_t seconds)
+{
+    int64_t ms;
+
+    if (__builtin_mul_overflow(seconds, (int64_t)1000, &ms))
+        return seconds < 0 ? INT64_MIN : INT64_MAX;
+    return ms;
+}
+
 static uint32_t
 codes_of(char *const *codes, size_t n)
 {
@@ -95,7 +106,7 @@ fill_record(struct policy *policy)
 {
     const method_policy *o = policy->options;
 
-    policy->window_ms = or_default(o->window_s, POLICY_WINDOW_S) * 1000;
+    policy->window_ms = ms_of(or_default(o->window_s, POLICY_WINDOW_S));
     policy->lease_ms = or_default(o->lease_ms, POLICY_LEASE_MS);
     policy->max_execution_ms =
         or_default(o->max_execution_ms, POLICY_EXECUTION_MS);
@@ -227,7 +238,9 @@ policy_backoffs_ms(const struct policy *policy)
         all += next * 1.2;
         next = next * policy->multiplier_milli / 1000;
     }
-    return all < 9e18 ? (int64_t)all : INT64_MAX;
+    if (all >= 9e18)
+        return INT64_MAX;
+    return all > -9e18 ? (int64_t)all : INT64_MIN;
 }
 
 bool
