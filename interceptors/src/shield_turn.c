@@ -200,12 +200,13 @@ shield_turns_start(struct idem_shield *shield, struct idem_error *err)
 void
 shield_turns_stop(struct idem_shield *shield)
 {
-    idem_turns_free(shield->turns);
+    idem_turns_stop(shield->turns);
     shield->epoll = -1; /* closed with them */
     take_new(shield, INT64_MAX);
     for (unsigned i = 0; i < shield->n_nodes; i++) {
         shield_node_turn(&shield->nodes[i], 0); /* fills that wait */
-        shield_node_close(&shield->nodes[i]);
+        shield_node_close(&shield->nodes[i]);   /* no name is looked up now */
     }
     tell(shield);
+    idem_turns_free(shield->turns);
 }

@@ -58,15 +58,6 @@ fire(struct idem_timer *timer)
     idem_turns_ask(turns);
 }
 
-static void
-free_turns(struct idem_turns *turns)
-{
-    timers_free(turns->timers);
-    pthread_cond_destroy(&turns->changed);
-    pthread_mutex_destroy(&turns->lock);
-    free(turns);
-}
-
 static struct idem_turns *
 make(const struct idem_turns_options *options)
 {
@@ -87,17 +78,6 @@ make(const struct idem_turns_options *options)
     return turns;
 }
 
-/* Its last word; the descriptor is closed by now, if it was not taken back. */
-static void
-drop(struct idem_turns *turns)
-{
-    io_loop_drop(&turns->source);
-    pthread_mutex_lock(&turns->lock);
-    while (!turns->gone)
-        pthread_cond_wait(&turns->changed, &turns->lock);
-    pthread_mutex_unlock(&turns->lock);
-}
-
 enum idem_status
 idem_turns_new(struct idem_turns **out,
                const struct idem_turns_options *options, struct idem_error *err)
@@ -111,9 +91,9 @@ idem_turns_new(struct idem_turns **out,
         if (io_loop_watch(&turns->source, EPOLLIN))
             return IDEM_OK;
         turns->source.fd = -1;
-        drop(turns);
+        idem_turns_stop(turns);
     }
-    free_turns(turns);
+    idem_turns_free(turns);
     return idem_fail(err, IDEM_RESOURCE_EXHAUSTED,
                      "no thread or descriptor for work beside the calls");
 }
@@ -146,10 +126,20 @@ idem_turns_sent(struct idem_turns *turns)
 }
 
 void
+idem_turns_stop(struct idem_turns *turns)
+{
+    io_loop_drop(&turns->source);
+    pthread_mutex_lock(&turns->lock);
+    while (!turns->gone)
+        pthread_cond_wait(&turns->changed, &turns->lock);
+    pthread_mutex_unlock(&turns->lock);
+}
+
+void
 idem_turns_free(struct idem_turns *turns)
 {
-    if (!turns)
-        return;
-    drop(turns);
-    free_turns(turns);
+    timers_free(turns->timers);
+    pthread_cond_destroy(&turns->changed);
+    pthread_mutex_destroy(&turns->lock);
+    free(turns);
 }

@@ -14,7 +14,7 @@ struct idem_turns;
 struct idem_turns_options {
     int fd; /* there are turns as long as it can be read; closed at the end */
     void (*turn)(void *with);       /* must not block */
-    void *with;                     /* lives until idem_turns_free returns */
+    void *with;                     /* lives until idem_turns_stop returns */
     const struct idem_clock *clock; /* of idem_turns_by; NULL: the system's */
 };
 
@@ -47,8 +47,11 @@ IDEM_API void idem_turns_by(struct idem_turns *turns, int64_t at_ns);
  * it before it sleeps (<idem/threads.h>). Within a turn. */
 IDEM_API void idem_turns_sent(struct idem_turns *turns);
 
-/* When it returns no turn runs and none will. Not on a sockets' thread. NULL is
- * fine. */
+/* When it returns no turn runs and none will, whoever asks; fd is closed. Not
+ * on a sockets' thread. */
+IDEM_API void idem_turns_stop(struct idem_turns *turns);
+
+/* When they are stopped and nobody asks any more. */
 IDEM_API void idem_turns_free(struct idem_turns *turns);
 
 IDEM_END_DECLS
