@@ -94,8 +94,9 @@ IDEM_API void idem_shield_set_epoch(struct idem_shield *shield,
 IDEM_API void idem_shield_counts(const struct idem_shield *shield,
                                  struct idem_shield_counts *counts);
 
-/* Looks under way are answered ABSENT first. Not from inside done. NULL is
- * fine. */
+/* Looks under way are answered ABSENT first. Not from inside done, nor from a
+ * handler or callback on a thread of the library: it waits for the one that
+ * talks to Redis. NULL is fine. */
 IDEM_API void idem_shield_free(struct idem_shield *shield);
 
 IDEM_END_DECLS
