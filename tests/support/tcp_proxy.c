@@ -32,6 +32,8 @@ struct tcp_proxy {
     char needle[64];
     unsigned times, cuts, trips;
     bool hold, refuse, broken, stop;
+    unsigned told, obeyed; /* how often */
+    pthread_cond_t obeys;
 };
 
 static void
@@ -145,17 +147,18 @@ static bool
 obey(struct tcp_proxy *proxy, bool *hold)
 {
     eventfd_t count;
-    bool stop, broken;
+    bool stop;
 
     eventfd_read(proxy->wake, &count);
     pthread_mutex_lock(&proxy->lock);
     stop = proxy->stop;
-    broken = proxy->broken;
     *hold = proxy->hold;
-    proxy->broken = false;
-    pthread_mutex_unlock(&proxy->lock);
-    if (broken || stop)
+    if (proxy->broken || stop)
         close_all(proxy);
+    proxy->broken = false;
+    proxy->obeyed = proxy->told;
+    pthread_cond_broadcast(&proxy->obeys);
+    pthread_mutex_unlock(&proxy->lock);
     return !stop;
 }
 
@@ -204,6 +207,7 @@ tcp_proxy_start(unsigned target_port)
     for (unsigned i = 0; i < PAIRS_MAX; i++)
         proxy->pairs[i] = (struct pair){.client = -1, .server = -1};
     pthread_mutex_init(&proxy->lock, NULL);
+    pthread_cond_init(&proxy->obeys, NULL);
     assert_int_equal(pthread_create(&proxy->thread, NULL, run, proxy), 0);
     return proxy;
 }
@@ -220,6 +224,7 @@ tcp_proxy_free(struct tcp_proxy *proxy)
     pthread_join(proxy->thread, NULL);
     close(proxy->listener);
     close(proxy->wake);
+    pthread_cond_destroy(&proxy->obeys);
     pthread_mutex_destroy(&proxy->lock);
     free(proxy);
 }
@@ -264,13 +269,19 @@ tcp_proxy_trips(struct tcp_proxy *proxy)
     return trips;
 }
 
+/* Returns when it is so. */
 static void
 tell(struct tcp_proxy *proxy, bool *flag, bool value)
 {
+    unsigned turn;
+
     pthread_mutex_lock(&proxy->lock);
     *flag = value;
-    pthread_mutex_unlock(&proxy->lock);
+    turn = ++proxy->told;
     eventfd_write(proxy->wake, 1);
+    while ((int)(proxy->obeyed - turn) < 0)
+        pthread_cond_wait(&proxy->obeys, &proxy->lock);
+    pthread_mutex_unlock(&proxy->lock);
 }
 
 void

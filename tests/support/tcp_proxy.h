@@ -2,7 +2,8 @@
 #define TCP_PROXY_H
 
 /* A proxy on a loopback port in front of another one, on a thread of its own:
- * cuts, holds back and counts. Functions are for any thread. */
+ * cuts, holds back and counts. Functions are for any thread; what one says is
+ * so when it returns. */
 struct tcp_proxy;
 
 enum tcp_proxy_cut {
