@@ -20,25 +20,36 @@
 #define WINDOW_MAX_S 34560000   /* 400 days */
 #define WALL_MAX_MS (1LL << 48) /* what a UUIDv7 holds */
 
-/* A digit's value and one more; 0: it is none. */
-static const uint8_t hex_digits[256] = {
-    ['0'] = 1,  ['1'] = 2,  ['2'] = 3,  ['3'] = 4,  ['4'] = 5,  ['5'] = 6,
-    ['6'] = 7,  ['7'] = 8,  ['8'] = 9,  ['9'] = 10, ['a'] = 11, ['b'] = 12,
-    ['c'] = 13, ['d'] = 14, ['e'] = 15, ['f'] = 16,
-};
+/* Eight hex digits at a time, as text lies in memory. Lower case only: one key
+ * has one spelling, for it is compared as text. */
+static bool
+read_eight(const uint8_t *text, uint8_t bytes[4])
+{
+    const uint64_t each = UINT64_C(0x0101010101010101);
+    uint64_t digits, values, tens;
+    uint32_t packed;
 
-/* Lower case only: one key has one spelling, for it is compared as text. */
+    memcpy(&digits, text, sizeof(digits));
+    digits = le64toh(digits);
+    values = (digits & 0x0F * each) + 9 * (digits >> 6 & each);
+    tens = (values + (128 - 10) * each) >> 7 & each;
+    if ((values & 0xF0 * each) != 0 ||
+        values + '0' * each + ('a' - '0' - 10) * tens != digits)
+        return false;
+    values = (values << 4 | values >> 8) & UINT64_C(0x00FF00FF00FF00FF);
+    values = (values | values >> 8) & UINT64_C(0x0000FFFF0000FFFF);
+    packed = htole32((uint32_t)(values | values >> 16));
+    memcpy(bytes, &packed, sizeof(packed));
+    return true;
+}
+
+/* A whole number of eights. */
 static bool
 read_hex(struct idem_bytes text, uint8_t *bytes)
 {
-    for (size_t i = 0; i < text.size; i += 2) {
-        unsigned high = hex_digits[text.data[i]];
-        unsigned low = hex_digits[text.data[i + 1]];
-
-        if (high == 0 || low == 0)
+    for (size_t i = 0; i < text.size; i += 8)
+        if (!read_eight(text.data + i, bytes + i / 2))
             return false;
-        bytes[i / 2] = (uint8_t)((high - 1) << 4 | (low - 1));
-    }
     return true;
 }
 
@@ -259,40 +270,44 @@ idem_key_parse(struct idem_key *key, struct idem_bytes text,
     return IDEM_OK;
 }
 
-/* Ends the hash. */
+/* Writes over the hash. */
 static void
-write_derived(char *text, struct idem_sha256 *sha, struct idem_bytes parent)
+write_derived(char *text, uint8_t hash[IDEM_SHA256_SIZE],
+              struct idem_bytes parent)
 {
-    uint8_t hash[IDEM_SHA256_SIZE];
     struct idem_key key;
 
-    idem_sha256_finish(sha, hash);
     if (idem_key_parse(&key, parent, NULL) == IDEM_OK && key.minted) {
         uuid_stamp(hash, key.minted_ms);
         write_minted(text, hash, key.window_ms / 1000);
         return;
     }
     memcpy(text, "idd_", 5);
-    hex_write(text + 4, hash, sizeof(hash));
+    hex_write(text + 4, hash, IDEM_SHA256_SIZE);
 }
 
 void
 idem_key_of_child(char *text, const struct idem_parent *parent,
                   const struct idem_method *method)
 {
-    struct idem_sha256 *sha = idem_sha256_new();
+    bool is_step = parent->step.data != NULL;
+    uint8_t hash[IDEM_SHA256_SIZE];
     char number[16];
 
     snprintf(number, sizeof number, "%u", parent->number);
-    idem_sha256_add_part(sha, idem_bytes_of("idem-child1"));
-    idem_sha256_add_part(sha, parent->tenant);
-    idem_sha256_add_part(sha, parent->scope);
-    idem_sha256_add_part(sha, parent->key);
-    idem_sha256_add_part(sha, idem_bytes_of(method->scope));
-    idem_sha256_add_part(sha, idem_bytes_of(parent->step.data ? "step" : ""));
-    idem_sha256_add_part(sha, parent->step.data ? parent->step
-                                                : idem_bytes_of(number));
-    write_derived(text, sha, parent->key);
+
+    const struct idem_bytes parts[] = {
+        idem_bytes_of("idem-child1"),
+        parent->tenant,
+        parent->scope,
+        parent->key,
+        idem_bytes_of(method->scope),
+        idem_bytes_of(is_step ? "step" : ""),
+        is_step ? parent->step : idem_bytes_of(number),
+    };
+
+    idem_sha256_of_parts(parts, sizeof(parts) / sizeof(parts[0]), hash);
+    write_derived(text, hash, parent->key);
 }
 
 bool

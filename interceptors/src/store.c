@@ -6,13 +6,10 @@
 void
 idem_record_id_digest(struct idem_record_id *id)
 {
-    struct idem_sha256 *sha = idem_sha256_new();
+    const struct idem_bytes parts[] = {idem_bytes_of("idem1"), id->tenant,
+                                       idem_bytes_of(id->scope), id->key.text};
 
-    idem_sha256_add_part(sha, idem_bytes_of("idem1"));
-    idem_sha256_add_part(sha, id->tenant);
-    idem_sha256_add_part(sha, idem_bytes_of(id->scope));
-    idem_sha256_add_part(sha, id->key.text);
-    idem_sha256_finish(sha, id->digest);
+    idem_sha256_of_parts(parts, 4, id->digest);
 }
 
 /* A ticket that its asker waits for. */

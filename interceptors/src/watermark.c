@@ -17,12 +17,10 @@ session_of(const struct idem_record_id *id)
 void
 watermark_digest(const struct idem_record_id *id, uint8_t digest[32])
 {
-    struct idem_sha256 *sha = idem_sha256_new();
+    const struct idem_bytes parts[] = {idem_bytes_of("idem-session1"),
+                                       id->tenant, session_of(id)};
 
-    idem_sha256_add_part(sha, idem_bytes_of("idem-session1"));
-    idem_sha256_add_part(sha, id->tenant);
-    idem_sha256_add_part(sha, session_of(id));
-    idem_sha256_finish(sha, digest);
+    idem_sha256_of_parts(parts, 3, digest);
 }
 
 int64_t

@@ -11,6 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define PREFIX_SIZE sizeof(uint64_t) /* of a part */
+#define PACKED_MAX ((size_t)512)
+
 /* A thread's first hash needs no memory, those beside it do. */
 struct idem_sha256 {
     SHA256_CTX context;
@@ -48,20 +51,13 @@ idem_sha256_add(struct idem_sha256 *sha, const void *bytes, size_t size)
     IDEM_ASSERT(added);
 }
 
-/* A small part goes with its size: each add costs more than some bytes. */
 void
 idem_sha256_add_part(struct idem_sha256 *sha, struct idem_bytes part)
 {
-    uint8_t head[128];
     uint64_t size = htole64(part.size);
-    bool whole = part.size <= sizeof(head) - sizeof(size);
 
-    memcpy(head, &size, sizeof(size));
-    if (whole && part.size > 0)
-        memcpy(head + sizeof(size), part.data, part.size);
-    idem_sha256_add(sha, head, sizeof(size) + (whole ? part.size : 0));
-    if (!whole)
-        idem_sha256_add(sha, part.data, part.size);
+    idem_sha256_add(sha, &size, PREFIX_SIZE);
+    idem_sha256_add(sha, part.data, part.size);
 }
 
 void
@@ -81,6 +77,42 @@ idem_sha256_of(struct idem_bytes bytes, uint8_t hash[IDEM_SHA256_SIZE])
     struct idem_sha256 *sha = idem_sha256_new();
 
     idem_sha256_add(sha, bytes.data, bytes.size);
+    idem_sha256_finish(sha, hash);
+}
+
+static size_t
+pack(uint8_t *packed, struct idem_bytes part)
+{
+    uint64_t size = htole64(part.size);
+
+    memcpy(packed, &size, PREFIX_SIZE);
+    if (part.size > 0)
+        memcpy(packed + PREFIX_SIZE, part.data, part.size);
+    return PREFIX_SIZE + part.size;
+}
+
+/* Small parts go together: each add costs more than some bytes. */
+void
+idem_sha256_of_parts(const struct idem_bytes *parts, size_t n,
+                     uint8_t hash[IDEM_SHA256_SIZE])
+{
+    struct idem_sha256 *sha = idem_sha256_new();
+    uint8_t packed[PACKED_MAX];
+    size_t at = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        bool small = parts[i].size <= PACKED_MAX - PREFIX_SIZE;
+
+        if (!small || at + PREFIX_SIZE + parts[i].size > PACKED_MAX) {
+            idem_sha256_add(sha, packed, at);
+            at = 0;
+        }
+        if (small)
+            at += pack(packed + at, parts[i]);
+        else
+            idem_sha256_add_part(sha, parts[i]);
+    }
+    idem_sha256_add(sha, packed, at);
     idem_sha256_finish(sha, hash);
 }
 

@@ -9,12 +9,11 @@
 static void
 bind_to(const struct idem_method *method, uint8_t hash[IDEM_SHA256_SIZE])
 {
-    struct idem_sha256 *sha = idem_sha256_new();
+    const struct idem_bytes parts[] = {idem_bytes_of("idem-method1"),
+                                       idem_bytes_of(method->name),
+                                       {hash, IDEM_SHA256_SIZE}};
 
-    idem_sha256_add_part(sha, idem_bytes_of("idem-method1"));
-    idem_sha256_add_part(sha, idem_bytes_of(method->name));
-    idem_sha256_add_part(sha, (struct idem_bytes){hash, IDEM_SHA256_SIZE});
-    idem_sha256_finish(sha, hash);
+    idem_sha256_of_parts(parts, 3, hash);
 }
 
 void

@@ -149,6 +149,30 @@ parts_cannot_run_into_one_another(void **state)
     assert_false(idem_digest_equal(one, two, sizeof(one)));
 }
 
+/* Parts together are the same hash as one after another, however large. */
+static void
+parts_are_packed(void **state)
+{
+    static const size_t sizes[] = {0, 1, 17, 247, 248, 255, 256, 503, 504, 505};
+    static const uint8_t bytes[505] = {1, 2, 3};
+    const size_t n = sizeof(sizes) / sizeof(sizes[0]);
+
+    (void)state;
+    for (size_t i = 0; i < n * n * n; i++) {
+        const struct idem_bytes parts[] = {{bytes, sizes[i % n]},
+                                           {bytes, sizes[i / n % n]},
+                                           {bytes, sizes[i / n / n]}};
+        uint8_t together[IDEM_SHA256_SIZE], one[IDEM_SHA256_SIZE];
+        struct idem_sha256 *sha = idem_sha256_new();
+
+        for (size_t part = 0; part < 3; part++)
+            idem_sha256_add_part(sha, parts[part]);
+        idem_sha256_finish(sha, one);
+        idem_sha256_of_parts(parts, 3, together);
+        assert_memory_equal(together, one, sizeof(one));
+    }
+}
+
 /* A part is its size and its bytes, however large, and hashes of one thread do
  * not mix. */
 static void
@@ -258,6 +282,7 @@ main(void)
         cmocka_unit_test(digests_are_those_of_the_standards),
         cmocka_unit_test(a_checksum_is_that_of_its_bits),
         cmocka_unit_test(parts_cannot_run_into_one_another),
+        cmocka_unit_test(parts_are_packed),
         cmocka_unit_test(a_part_is_its_size_and_its_bytes),
         cmocka_unit_test(a_number_between_is_between_and_reaches_both_ends),
         cmocka_unit_test(the_clock_of_the_system_wakes_at_its_time),

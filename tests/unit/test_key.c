@@ -152,6 +152,33 @@ a_minted_key_with_one_byte_changed_is_refused(void **state)
     }
 }
 
+/* With the checksum of what is there, so that the digits alone decide; some of
+ * them say that it is a UUID of version 7. */
+static void
+a_minted_key_has_sixteen_digits(void **state)
+{
+    char text[IDEM_KEY_MAX + 1];
+
+    (void)state;
+    idem_key_mint(text, &fake.clock, DAY_MS);
+    for (size_t i = 4; i < 4 + 32; i++)
+        for (int c = 1; c < 256; c++) {
+            char *checksum = strrchr(text, '_'), before = text[i];
+            const char *allowed = i == 4 + 12   ? "7"
+                                  : i == 4 + 16 ? "89ab"
+                                                : "0123456789abcdef";
+
+            text[i] = (char)c;
+            checksum[1] = '\0';
+            idem_key_add_checksum(text);
+            if (strchr(allowed, c))
+                assert_string_equal(reason_of_text(text), "");
+            else
+                assert_string_not_equal(reason_of_text(text), "");
+            text[i] = before;
+        }
+}
+
 static void
 a_minted_key_that_is_cut_or_longer_is_refused(void **state)
 {
@@ -370,6 +397,7 @@ main(void)
         cmocka_unit_test(an_opaque_key_is_any_visible_text),
         cmocka_unit_test(each_broken_key_has_its_reason),
         cmocka_unit_test(a_minted_key_with_one_byte_changed_is_refused),
+        cmocka_unit_test(a_minted_key_has_sixteen_digits),
         cmocka_unit_test(a_minted_key_that_is_cut_or_longer_is_refused),
         cmocka_unit_test(a_minted_key_has_one_spelling),
         cmocka_unit_test(the_child_of_a_minted_key_has_its_time_and_window),

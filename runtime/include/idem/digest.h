@@ -29,6 +29,10 @@ IDEM_API void idem_sha256_finish(struct idem_sha256 *sha,
 IDEM_API void idem_sha256_of(struct idem_bytes bytes,
                              uint8_t hash[IDEM_SHA256_SIZE]);
 
+/* As if each were added by idem_sha256_add_part, in one go. */
+IDEM_API void idem_sha256_of_parts(const struct idem_bytes *parts, size_t n,
+                                   uint8_t hash[IDEM_SHA256_SIZE]);
+
 IDEM_API void idem_hmac_sha256(struct idem_bytes secret,
                                struct idem_bytes bytes,
                                uint8_t tag[IDEM_SHA256_SIZE]);
