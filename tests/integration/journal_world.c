@@ -74,10 +74,23 @@ journal_world_open(struct journal_world *world,
         postgres_sql(world->postgres, JOURNAL_SCHEMA_POSTGRES);
     }
     journal_init(&world->journal, world->push_log);
+    world->checker = checker_new();
+    checker_pass_over_others(world->checker);
     world->server = journal_world_serve(world, options);
     world->address = idem_server_address(world->server, 0);
     must(idem_client_open(&world->channel, world->address, &channel, &err),
          &err);
+}
+
+static void
+check(struct journal_world *world)
+{
+    if (world->postgres)
+        checker_read_postgres(world->checker,
+                              postgres_conninfo(world->postgres), JOURNAL_KEYS);
+    else
+        checker_read_sqlite(world->checker, world->books, JOURNAL_KEYS);
+    assert_int_equal(checker_run(world->checker, 0, checker_print, NULL), 0);
 }
 
 void
@@ -85,6 +98,8 @@ journal_world_close(struct journal_world *world)
 {
     idem_channel_close(world->channel);
     idem_server_free(world->server);
+    check(world);
+    checker_free(world->checker);
     journal_fini(&world->journal);
     postgres_free(world->postgres);
     tempdir_close(&world->dir);
@@ -131,6 +146,8 @@ assert_journal(struct journal_world *world, const char *key, int64_t n,
 {
     const char *session = journal_session_of(key);
 
+    checker_session(world->checker, session, CHECKER_RUN_ONCE, n + ended,
+                    n + ended);
     assert_int_equal(journal_world_sql(world,
                                        "SELECT count(*) FROM journal WHERE "
                                        "session = '%s'",

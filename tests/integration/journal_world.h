@@ -3,6 +3,7 @@
 
 #include "support.h"
 
+#include "checker.h"
 #include "journal.h"
 #include "postgres.h"
 #include "tempdir.h"
@@ -16,6 +17,7 @@ struct journal_world {
     char books[TEMPDIR_MAX + 32], push_log[TEMPDIR_MAX + 32];
     struct postgres *postgres; /* NULL: sqlite */
     struct journal journal;
+    struct checker *checker; /* of what assert_journal was told */
     struct idem_server *server;
     struct idem_interceptor *once;
     struct idem_channel *channel;
@@ -30,6 +32,9 @@ struct journal_world_options {
 
 void journal_world_open(struct journal_world *world,
                         const struct journal_world_options *options);
+
+/* Fails the test when what was asserted of the journal broke a rule of the
+ * checker since. */
 void journal_world_close(struct journal_world *world);
 
 /* Another server on the same authority; the caller frees it. */

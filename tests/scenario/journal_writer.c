@@ -119,27 +119,15 @@ assert_answers(const struct journal_site *site,
             1);
 }
 
-/* A session's keys: of each entry, and of the end. The stream is one call,
- * which says OK for all of them. */
+/* The keys of each entry, and of the end. */
 static void
 tell(struct checker *checker, const struct journal_writer *writer,
      const char *session)
 {
-    struct checker_call told = {
-        .effect = IDEM_EFFECT_COMMITTED, .final = true, .reason = ""};
-    char key[IDEM_KEY_MAX + 1];
-
-    told.key = key;
-    for (int64_t i = 1; i <= writer->count + 1; i++) {
-        idem_key_of_session(key, session, i);
-        checker_key(checker, key,
-                    writer->kind == JOURNAL_PUSH ? CHECKER_RUN_AGAIN
-                                                 : CHECKER_RUN_ONCE,
-                    INT64_MAX);
-        checker_may_forget(checker, key);
-        if (i <= writer->count || writer->kind != JOURNAL_ASK)
-            checker_call(checker, &told);
-    }
+    checker_session(
+        checker, session,
+        writer->kind == JOURNAL_PUSH ? CHECKER_RUN_AGAIN : CHECKER_RUN_ONCE,
+        writer->count + 1, writer->count + (writer->kind != JOURNAL_ASK));
 }
 
 void

@@ -2,6 +2,7 @@
 
 #include <idem/base.h>
 #include <idem/reason.h>
+#include <idem/session.h>
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -134,6 +135,25 @@ checker_call(struct checker *checker, const struct checker_call *told)
     call->told.reason = call->reason;
     call->next = key->calls;
     key->calls = call;
+}
+
+void
+checker_session(struct checker *checker, const char *session,
+                enum checker_runs runs, int64_t n, int64_t told)
+{
+    char key[IDEM_KEY_MAX + 1];
+    const struct checker_call ok = {.key = key,
+                                    .effect = IDEM_EFFECT_COMMITTED,
+                                    .final = true,
+                                    .reason = ""};
+
+    for (int64_t number = 1; number <= n; number++) {
+        idem_key_of_session(key, session, number);
+        checker_key(checker, key, runs, INT64_MAX);
+        checker_may_forget(checker, key);
+        if (number <= told)
+            checker_call(checker, &ok);
+    }
 }
 
 void

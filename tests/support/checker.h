@@ -72,6 +72,11 @@ void checker_key(struct checker *checker, const char *key,
  * which is not the key's answer. */
 void checker_may_forget(struct checker *checker, const char *key);
 
+/* The keys 1 to n of a session, which may be forgotten; of the first `told` of
+ * them a stream has said OK, for good. */
+void checker_session(struct checker *checker, const char *session,
+                     enum checker_runs runs, int64_t n, int64_t told);
+
 /* There are keys of others, too: what is told of a key that was not declared is
  * passed over. Else it fails the test. */
 void checker_pass_over_others(struct checker *checker);
