@@ -93,17 +93,22 @@ wait_turn(struct pg_store *postgres, int64_t until_ns)
     return !stopping;
 }
 
+void
+pg_keeper_alarm(struct pg_store *postgres, const char *what)
+{
+    atomic_fetch_add(&postgres->alarms, 1);
+    postgres->alarm(postgres->alarm_with, what);
+}
+
 /* A failure is the next turn's to mend; but time may be running out. */
 static void
 tidy_once(struct pg_store *postgres)
 {
     struct idem_error err;
 
-    if (pg_maintain(&postgres->link_options, postgres->days_ahead, &err) !=
+    if (pg_maintain(&postgres->link_options, postgres->days_ahead, &err) ==
         IDEM_FAILED_PRECONDITION)
-        return;
-    atomic_fetch_add(&postgres->alarms, 1);
-    postgres->alarm(postgres->alarm_with, err.message);
+        pg_keeper_alarm(postgres, err.message);
 }
 
 static void *

@@ -12,6 +12,9 @@ enum idem_status pg_keeper_start(struct pg_store *postgres,
 /* After postgres->stopping is set and both were woken. */
 void pg_keeper_join(struct pg_store *postgres);
 
+/* Tell the operator. */
+void pg_keeper_alarm(struct pg_store *postgres, const char *what);
+
 /* A ticket came into the queue. Under the store's lock. */
 void pg_keeper_note(struct pg_store *postgres,
                     const struct idem_ticket *ticket);

@@ -166,6 +166,18 @@ check_options(const struct idem_postgres_options *options,
     return status;
 }
 
+/* Nothing waits for it, so that nobody may notice: a name in the conninfo may
+ * be wrong. */
+static void
+tell_away(struct pg_store *postgres, const struct idem_error *why)
+{
+    char what[IDEM_MESSAGE_MAX + 64];
+
+    snprintf(what, sizeof what, "%s; calls are refused until it answers",
+             why->message);
+    pg_keeper_alarm(postgres, what);
+}
+
 /* When the database is there now, it must be one that we know, and writable. A
  * host that does not answer may be the primary. */
 static enum idem_status
@@ -188,6 +200,8 @@ look_once(struct pg_session *session, struct idem_error *err)
                          ours.message);
     if (status == IDEM_FAILED_PRECONDITION)
         return idem_fail(err, status, "%s", ours.message);
+    if (status != IDEM_OK)
+        tell_away(session->postgres, &ours);
     return IDEM_OK;
 }
 

@@ -83,6 +83,36 @@ a_store_opens_while_the_database_is_away(void **state)
     call_close(&call);
 }
 
+static void
+note_alarm(void *with, const char *what)
+{
+    char *noted = with;
+
+    snprintf(noted, 256, "%s", what);
+}
+
+/* It goes on, and would answer UNAVAILABLE for ever. */
+static void
+a_database_that_there_is_not_is_told_at_open(void **state)
+{
+    struct postgres_world *world = *state;
+    char conninfo[256], what[256] = "";
+    const struct idem_postgres_options options = {.conninfo = conninfo,
+                                                  .connections =
+                                                      POSTGRES_FEW_CONNECTIONS,
+                                                  .alarm = note_alarm,
+                                                  .alarm_with = what};
+    struct idem_store *store;
+
+    snprintf(conninfo, sizeof conninfo, "%s dbname=nowhere",
+             postgres_conninfo(world->postgres));
+    assert_int_equal(idem_postgres_open(&store, &options, NULL), IDEM_OK);
+    assert_non_null(strstr(what, "database \"nowhere\" does not exist"));
+    assert_non_null(strstr(what, "calls are refused until it answers"));
+    assert_int_equal(idem_postgres_alarms(store), 1);
+    idem_store_free(store);
+}
+
 /* The claim is written, its answer lost, and the database out of reach: the
  * handler never began, so that the next claim may, also under HOLD. */
 static void
@@ -425,6 +455,7 @@ main(int argc, char **argv)
         cmocka_unit_test(
             a_database_that_is_away_refuses_at_once_and_comes_back),
         cmocka_unit_test(a_store_opens_while_the_database_is_away),
+        cmocka_unit_test(a_database_that_there_is_not_is_told_at_open),
         cmocka_unit_test(a_claim_that_was_lost_is_known_again),
         cmocka_unit_test(a_claim_that_was_lost_is_not_given_to_another_request),
         cmocka_unit_test(a_frozen_database_holds_nobody_beyond_the_deadline),

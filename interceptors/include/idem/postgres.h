@@ -3,7 +3,8 @@
 
 #include <idem/store.h>
 
-/* What upkeep cannot mend by itself, from a thread of the store's. */
+/* What a store cannot mend by itself: from the thread that opens it, or from
+ * one of its own. */
 typedef void idem_alarm_fn(void *with, const char *what);
 
 /* Of the transactions that handlers write in. Beyond the first, a conflict
@@ -35,19 +36,20 @@ struct idem_postgres_options {
     enum idem_isolation isolation;  /* 0: read committed */
     unsigned days_ahead;            /* partitions made ahead; 0: 2 */
     int64_t maintain_every_ms;      /* 0: 60,000; -1: never by itself */
-    idem_alarm_fn *alarm; /* once a turn of upkeep while tomorrow's partition
-                           * is missing, which must not see midnight UTC. NULL:
-                           * a line on stderr */
+    idem_alarm_fn *alarm; /* at open, when the database cannot be reached; once
+                           * a turn of upkeep while tomorrow's partition is
+                           * missing, which must not see midnight UTC. NULL: a
+                           * line on stderr */
     void *alarm_with;
     const struct idem_clock *clock; /* NULL: the system's */
 };
 
 IDEM_BEGIN_DECLS
 
-/* Does not wait for the database: while it is away, operations answer FAILED
- * with UNAVAILABLE. When it is there and its schema is older or newer than this
- * library needs, that is an error here, and FAILED with FAILED_PRECONDITION
- * later.
+/* Does not wait for the database: while it is away, which is an alarm,
+ * operations answer FAILED with UNAVAILABLE. When it is there and its schema is
+ * older or newer than this library needs, that is an error here, and FAILED
+ * with FAILED_PRECONDITION later.
  *
  * @retval IDEM_INVALID_ARGUMENT     conninfo, with libpq's words; isolation
  * @retval IDEM_FAILED_PRECONDITION  run `idemctl migrate`: says both versions;
