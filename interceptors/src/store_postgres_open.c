@@ -26,7 +26,7 @@ static void
 print_alarm(void *with, const char *what)
 {
     (void)with;
-    fprintf(stderr, "idem: postgres: %s\n", what);
+    fprintf(stderr, "idem: %s\n", what);
 }
 
 static void
