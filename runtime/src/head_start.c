@@ -2,7 +2,7 @@
 
 /* A write, and the wake-up at its other end, take about 8 us of both processes:
  * less work than this is not worth one more of them. */
-#define PART_NS 20000
+#define PART_NS 16000
 
 /* For more than half of the time that the batch before took: it was the other
  * end's turn. */

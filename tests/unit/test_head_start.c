@@ -57,16 +57,16 @@ the_first_batch_has_none(void **state)
 }
 
 static void
-after_a_long_wait_a_part_leaves_each_20_us(void **state)
+after_a_long_wait_a_part_leaves_each_16_us(void **state)
 {
     struct world w = {0};
 
     (void)state;
     batch(&w, 0);
     begin(&w, 60);
-    assert_false(due_after(&w, 19));
+    assert_false(due_after(&w, 15));
     assert_true(due_after(&w, 1));
-    assert_false(due_after(&w, 19));
+    assert_false(due_after(&w, 15));
     assert_true(due_after(&w, 2));
     assert_false(due_after(&w, 0));
 }
@@ -158,7 +158,7 @@ short_batches_have_none_and_count_for_no_pause(void **state)
     assert_int_equal(batch(&w, 60), 2);
     for (unsigned i = 0; i < 10; i++) {
         begin(&w, 60);
-        assert_false(due_after(&w, 19));
+        assert_false(due_after(&w, 15));
         end(&w, 0);
     }
     assert_int_equal(batch(&w, 60), 0); /* the first in vain's pause */
@@ -170,7 +170,7 @@ main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_first_batch_has_none),
-        cmocka_unit_test(after_a_long_wait_a_part_leaves_each_20_us),
+        cmocka_unit_test(after_a_long_wait_a_part_leaves_each_16_us),
         cmocka_unit_test(after_a_short_wait_all_leaves_at_the_end),
         cmocka_unit_test(it_goes_on_while_it_helps),
         cmocka_unit_test(in_vain_it_pauses_for_twice_as_many_batches_each_time),
